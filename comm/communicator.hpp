@@ -85,11 +85,12 @@ class Communicator {
   virtual std::int64_t device_memory_taken() const { return 0; }
 
   // Of all collectives below that return a Work: every rank calls them, in the same order, with the
-  // same count, dtype and root. They start after what `options.after` has queued so far and do not
-  // block the host, except where --backend mpi carries device buffers through it. Buffers belong to
-  // the operation until Work::wait or wait_on. Throw Error for a dtype or root that is none, and
-  // the failure of an earlier operation; their own failure comes with Work::wait (CollectiveError
-  // past the deadline or when a library fails, PeerError when a rank has stopped).
+  // same count, dtype and root, and with buffers in memory of allocate() on all ranks or on none:
+  // how a sum is cut between nodes goes by that. They start after what `options.after` has queued
+  // so far and do not block the host, except where --backend mpi carries device buffers through it.
+  // Buffers belong to the operation until Work::wait or wait_on. Throw Error for a dtype or root
+  // that is none, and the failure of an earlier operation; their own failure comes with Work::wait
+  // (CollectiveError past the deadline or when a library fails, PeerError when a rank has stopped).
 
   // Sum over ranks, in place, left on every rank. Host ranks sum 16-bit floats in fp32, on one node
   // always in rank order; NCCL chooses its own order. float32, bfloat16, float16, int64.
@@ -137,6 +138,14 @@ class Communicator {
   // Every rank calls it with the same size; blocks the host. Zero-filled. Throws MemoryError on all
   // ranks when one has no memory, CollectiveError, PeerError.
   virtual Allocation allocate(std::size_t bytes) = 0;
+
+  // The same, but that it lives as long as one of the pointers, where memory that the backend knows
+  // makes collectives faster. Null on all ranks elsewhere: any memory does there. All ranks call it
+  // with the same size; blocks. Throws as allocate().
+  virtual std::shared_ptr<std::byte> allocate_registered(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return nullptr;
+  }
 
   // One copy for all ranks, zero-filled, 4096-aligned: what one rank writes, the others read, with
   // a barrier() between them. Lives as long as one of the pointers. Null on all ranks where they do

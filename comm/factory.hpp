@@ -22,6 +22,7 @@ enum class Backend { kAuto, kSingle, kMpi, kNccl };
 struct CommunicatorConfig {
   Backend backend = Backend::kAuto;
   bool shared_memory = true;  // reduce in place in shared windows among the ranks of a node
+  bool huge_pages = true;     // asked for, for the windows
   DeviceWish device = DeviceWish::kCpu;
   GpuSharing gpu_sharing = GpuSharing::kRefused;
   // Set what it does at any time; never null.

@@ -294,7 +294,8 @@ NodeMeeting HostCommunicator::meeting_here() {
   return {.rank = topology_.local_rank,
           .size = topology_.local_size,
           .exchange = meet,
-          .exchange_with_all_nodes = meet_all};
+          .exchange_with_all_nodes = meet_all,
+          .huge_pages = config_.huge_pages};
 }
 
 // The same answer on all ranks. Where there is too little room, the first one says so, once.

@@ -16,6 +16,7 @@ struct NodeMeeting {
   std::function<std::vector<std::string>(std::string_view mine)> exchange;
   // The same with the ranks of all nodes, where they meet at once; empty: this node meets alone.
   std::function<std::vector<std::string>(std::string_view mine)> exchange_with_all_nodes = {};
+  bool huge_pages = true;  // are asked for, where a segment has one
 
   // For what decides how it goes on: nodes that meet at once all have to meet as often.
   std::vector<std::string> exchange_to_decide(std::string_view mine) const {

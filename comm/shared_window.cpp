@@ -48,9 +48,22 @@ std::string text_of(const Room& room) {
          std::to_string(room.free_bytes / kKibibyte) + " KiB free on " + core::host_name();
 }
 
+// What was tried, and what to do where it fails.
+struct Attempt {
+  const char* what;
+  const char* way_out;
+};
+constexpr const char* kMoreSpace = "In a container, start it with a larger --shm-size";
+constexpr Attempt kCreate{"create a file", kMoreSpace};
+constexpr Attempt kOpen{"open a file of the node's first rank", kMoreSpace};
+constexpr Attempt kReserve{"reserve memory", kMoreSpace};
+constexpr Attempt kMap{"map memory",
+                       "Processes may have too little room for addresses (ulimit -v): raise that, "
+                       "or take --shared-memory off"};
+
 // All ranks go on, or all throw: the largest error number of any rank decides, and its node's room
 // is told. Also a barrier.
-void require_everywhere(const NodeMeeting& node, int error_number, const char* what,
+void require_everywhere(const NodeMeeting& node, int error_number, const Attempt& attempt,
                         const Room& room) {
   int largest = 0;
   std::string room_text;
@@ -62,9 +75,9 @@ void require_everywhere(const NodeMeeting& node, int error_number, const char* w
     room_text = theirs.substr(theirs.find(' ') + 1);
   }
   if (largest == 0) return;
-  throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(what) + ": " +
-                          std::generic_category().message(largest) + " (" + room_text +
-                          "). In a container, start it with a larger --shm-size");
+  throw core::MemoryError("shared memory in /dev/shm: cannot " + std::string(attempt.what) + ": " +
+                          std::generic_category().message(largest) + " (" + room_text + "). " +
+                          attempt.way_out);
 }
 
 // How the first rank's file without a name can be opened by others, and known to be the right one.
@@ -139,12 +152,12 @@ core::UniqueFd open_named(const NodeMeeting& node, const Room& room) {
     if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(room.wanted_bytes)) != 0)
       error_number = errno;
   }
-  require_everywhere(node, error_number, "create a file", room);
+  require_everywhere(node, error_number, kCreate, room);
   if (node.rank != 0) {
     fd.reset(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0600));
     if (!fd) error_number = errno;
   }
-  require_everywhere(node, error_number, "open a file of the node's first rank", room);
+  require_everywhere(node, error_number, kOpen, room);
   return fd;
 }
 
@@ -199,21 +212,21 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
   // are zero.
   require_everywhere(
       node, reserve(fd.get(), static_cast<off_t>(mine), static_cast<off_t>(segment_bytes_)),
-      "reserve memory", room);
+      kReserve, room);
   base_ = map_aligned(fd.get(), mapped_bytes_);
   const int error_number = base_ == nullptr ? errno : 0;
-  if (base_ != nullptr && segment_bytes_ >= kHugePageBytes) {
+  const bool huge = node.huge_pages && segment_bytes_ >= kHugePageBytes;
+  if (base_ != nullptr && huge) {
     ::madvise(base_ + mine, segment_bytes_,
               kMadviseCollapse);  // a wish: small pages are only slower
   }
   try {
-    require_everywhere(node, error_number, "map memory", room);
+    require_everywhere(node, error_number, kMap, room);
   } catch (...) {
     if (base_ != nullptr) ::munmap(base_, mapped_bytes_);
     throw;
   }
-  if (segment_bytes_ >= kHugePageBytes)
-    ::madvise(base_, mapped_bytes_, kMadviseCollapse);  // map the peers' alike
+  if (huge) ::madvise(base_, mapped_bytes_, kMadviseCollapse);  // map the peers' alike
 }
 
 SharedWindow::SharedWindow(SharedWindow&& other) noexcept

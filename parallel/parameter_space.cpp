@@ -46,7 +46,8 @@ ParameterSpace::ParameterSpace(std::vector<Parameter> parameters, core::DType dt
     for (std::size_t i = 0; i < size(); ++i)
       masters_.views[i].copy_(own_part(parameters_[i].tensor.flatten(), shards_->own(i)));
   }
-  take_place(laid_out(flat_for_shards()));
+  gathered_ = memory_.zeros_to_gather(shards_->plan().capacity_elements, dtype_, device());
+  take_place(laid_out(gathered_));
   if (!has_master()) masters_are_weights();
 }
 
@@ -112,18 +113,15 @@ FlatState ParameterSpace::make_state(core::DType dtype) {
   return state;
 }
 
-torch::Tensor ParameterSpace::flat_for_shards() const {
-  return torch::zeros({static_cast<std::int64_t>(shards_->plan().total_elements)},
-                      torch::dtype(scalar_type_of(dtype_)).device(device()));
-}
-
-FlatState ParameterSpace::laid_out(const torch::Tensor& flat) const {
+FlatState ParameterSpace::laid_out(const torch::Tensor& memory) const {
   const BucketPlan& plan = shards_->plan();
-  FlatState state{.flat = flat, .views = {}};
+  FlatState state{.flat = memory.narrow(0, 0, static_cast<std::int64_t>(plan.total_elements)),
+                  .views = {}};
   for (std::size_t i = 0; i < size(); ++i) {
     const torch::Tensor& tensor = parameters_[i].tensor;
-    state.views.push_back(flat.narrow(0, static_cast<std::int64_t>(plan.offsets[i]), tensor.numel())
-                              .view(tensor.sizes()));
+    state.views.push_back(
+        state.flat.narrow(0, static_cast<std::int64_t>(plan.offsets[i]), tensor.numel())
+            .view(tensor.sizes()));
   }
   return state;
 }
@@ -163,14 +161,14 @@ void ParameterSpace::move(StateShards shards,
   each_state(move_state);
   if (has_master()) move_state(masters_);
   shards_ = std::move(next);
-  if (!has_master()) masters_ = {};  // holds the weights' former memory
   const std::size_t bytes = shards_->plan().total_elements * core::size_of(dtype_);
-  if (scratch.nbytes() >= bytes) {
-    take_place(laid_out(scratch.view(torch::kUInt8)
-                            .narrow(0, 0, static_cast<std::int64_t>(bytes))
-                            .view(scalar_type_of(dtype_))));
-  }
-  take_place(laid_out(flat_for_shards()));
+  take_place(laid_out(scratch.nbytes() >= bytes
+                          ? scratch.view(torch::kUInt8)
+                                .narrow(0, 0, static_cast<std::int64_t>(bytes))
+                                .view(scalar_type_of(dtype_))
+                          : torch::empty_like(gathered_)));
+  gathered_.zero_();  // padding, too
+  take_place(laid_out(gathered_));
   if (!has_master()) masters_are_weights();
 }
 

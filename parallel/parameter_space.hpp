@@ -5,8 +5,8 @@
 // that a user holds stay valid; only gradients move when the buckets are rebuilt.
 //
 // Sharded (state_shards.hpp), the weights are laid out like the buckets instead, so that they are
-// gathered where they lie: the module's parameters move with the buckets. Master weights and other
-// state are the own slices.
+// gathered where they lie: the module's parameters move with the buckets, inside of one buffer.
+// Master weights and other state are the own slices.
 #pragma once
 
 #include <cstddef>
@@ -94,9 +94,8 @@ class ParameterSpace {
 
  private:
   const FlatState& masters() const { return has_master() || shards_ ? masters_ : weights_; }
-  // A flat buffer in the weights' type with the layout of the shards.
-  FlatState laid_out(const torch::Tensor& flat) const;
-  torch::Tensor flat_for_shards() const;
+  // The beginning of a flat buffer in the weights' type, with the layout of the shards.
+  FlatState laid_out(const torch::Tensor& memory) const;
   // Values and the module's parameters move into `next`; former storage is released as it goes.
   void take_place(FlatState next);
   // fp32 weights are their own masters: the own ranges of them.
@@ -111,6 +110,7 @@ class ParameterSpace {
   FlatState weights_;
   FlatState masters_;                    // empty when the weights are fp32 and not sharded
   std::unique_ptr<StateShards> shards_;  // null: not sharded
+  torch::Tensor gathered_;               // sharded: what weights_ lies in, whatever the order
 };
 
 }  // namespace sidestream::parallel

@@ -29,6 +29,11 @@ std::size_t state_bytes(const std::vector<Parameter>& parameters,
              static_cast<std::size_t>(moments_per_parameter(config.optimizer));
 }
 
+torch::Tensor zeros_of_own(std::size_t elements, core::DType dtype, torch::Device device) {
+  return torch::zeros({static_cast<std::int64_t>(elements)},
+                      torch::dtype(scalar_type_of(dtype)).device(device));
+}
+
 }  // namespace
 
 StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Parameter>& parameters,
@@ -43,8 +48,8 @@ StateMemory::StateMemory(comm::Communicator& communicator, const std::vector<Par
     shared_ = communicator.allocate_shared(shared_bytes_);
     if (!is_shared()) sharing = settled_sharing(config, RanksShare::kNothing);
   }
-  if (is_shared()) communicator_ = &communicator;
   is_sharded_ = sharing == StateSharing::kSharded;
+  if (is_shared() || is_sharded()) communicator_ = &communicator;
 }
 
 Part StateMemory::part() const {
@@ -53,17 +58,21 @@ Part StateMemory::part() const {
 }
 
 torch::Tensor StateMemory::zeros(std::size_t elements, core::DType dtype, torch::Device device) {
-  const auto size = static_cast<std::int64_t>(elements);
-  const auto options = torch::dtype(scalar_type_of(dtype)).device(device);
-  if (!is_shared()) return torch::zeros({size}, options);
+  if (!is_shared()) return zeros_of_own(elements, dtype, device);
   const std::size_t bytes = whole_pages(elements * core::size_of(dtype));
   if (used_bytes_ + bytes > shared_bytes_) {
     throw core::Error("More optimizer state was asked for than was planned.");
   }
-  std::byte* data = shared_.get() + used_bytes_;
+  const std::shared_ptr<std::byte> memory(shared_, shared_.get() + used_bytes_);
   used_bytes_ += bytes;
-  return torch::from_blob(
-      data, {size}, [kept = shared_](void*) {}, options);
+  return tensor_in(memory, elements, scalar_type_of(dtype), device);
+}
+
+torch::Tensor StateMemory::zeros_to_gather(std::size_t elements, core::DType dtype,
+                                           torch::Device device) const {
+  const auto memory = communicator_->allocate_registered(elements * core::size_of(dtype));
+  if (memory != nullptr) return tensor_in(memory, elements, scalar_type_of(dtype), device);
+  return zeros_of_own(elements, dtype, device);
 }
 
 torch::Tensor StateMemory::host_zeros(std::size_t elements, torch::ScalarType type) const {

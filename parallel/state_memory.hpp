@@ -45,6 +45,12 @@ class StateMemory {
   // Zeros. All ranks ask for the same tensors in the same order.
   torch::Tensor zeros(std::size_t elements, core::DType dtype, torch::Device device);
 
+  // Zeros that the ranks will gather, in memory that the communicator knows where that makes it
+  // faster. Collective, of the same size on all ranks. Throws MemoryError, CollectiveError,
+  // PeerError.
+  torch::Tensor zeros_to_gather(std::size_t elements, core::DType dtype,
+                                torch::Device device) const;
+
   // Null: state lies where the weights do.
   const std::shared_ptr<core::CopyEngine>& copies() const noexcept { return copies_; }
   // Zeros in host memory that copies() reads and writes. Throws MemoryError.
@@ -55,7 +61,7 @@ class StateMemory {
   std::int64_t meet() const;
 
  private:
-  comm::Communicator* communicator_ = nullptr;
+  comm::Communicator* communicator_ = nullptr;  // where ranks share or shard state
   std::shared_ptr<std::byte> shared_;
   std::size_t shared_bytes_ = 0;
   std::size_t used_bytes_ = 0;

@@ -31,6 +31,15 @@ torch::ScalarType scalar_type_of(core::DType dtype) {
   throw core::Error("A tensor type was asked for that LibTorch does not have.");
 }
 
+torch::Tensor tensor_in(const std::shared_ptr<std::byte>& memory, std::size_t elements,
+                        torch::ScalarType type, const torch::Device& device) {
+  return at::for_blob(memory.get(), {static_cast<std::int64_t>(elements)})
+      .deleter([memory](void*) {})
+      .options(torch::dtype(type).device(device))
+      .target_device(device)  // said, not asked of the driver: it may be memory of NCCL
+      .make_tensor();
+}
+
 void assign(torch::Tensor values, torch::Tensor tensor) {
   const torch::NoGradGuard no_grad;
   if (at::has_internal_overlap(tensor) == at::MemOverlap::Yes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include <torch/torch.h>
@@ -15,6 +16,11 @@ namespace sidestream::parallel {
 
 // Throws Error for a type that LibTorch does not have.
 torch::ScalarType scalar_type_of(core::DType dtype);
+
+// A flat tensor in memory that is not LibTorch's, which it holds a pointer to; `elements` of them
+// fit.
+torch::Tensor tensor_in(const std::shared_ptr<std::byte>& memory, std::size_t elements,
+                        torch::ScalarType type, const torch::Device& device);
 
 // Values of the same shape into a tensor. Elements that share memory (expand()) cannot be written
 // one by one: the first of each stands for all.

@@ -21,7 +21,7 @@ std::int64_t DeviceCommunicator::device_memory_taken() const {
          static_cast<std::int64_t>(driver().memory().free_bytes);
 }
 
-Allocation DeviceCommunicator::allocate(std::size_t bytes) {
+std::shared_ptr<std::byte> DeviceCommunicator::add_block(std::size_t bytes) {
   std::string problem = "ok";
   const std::size_t block_bytes = std::max<std::size_t>(bytes, 1);
   try {
@@ -32,11 +32,12 @@ Allocation DeviceCommunicator::allocate(std::size_t bytes) {
   for (const std::string& peer : host_->exchange(problem, {})) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
-  void* data = blocks_.back().get();
+  const std::shared_ptr<void>& block = blocks_.back();
+  void* data = block.get();
   driver().set_zero(data, bytes, set_up_stream_.get());
   driver().synchronize(set_up_stream_.get());
   block_allocated(data, block_bytes);
-  return {.data = static_cast<std::byte*>(data), .bytes = bytes};
+  return {block, static_cast<std::byte*>(data)};
 }
 
 }  // namespace sidestream::comm

@@ -43,7 +43,9 @@ class DeviceCommunicator : public Communicator {
   std::int64_t device_memory_taken() const override;
 
   // On the device, zero-filled.
-  Allocation allocate(std::size_t bytes) override;
+  Allocation allocate(std::size_t bytes) override {
+    return {.data = add_block(bytes).get(), .bytes = bytes};
+  }
 
  protected:
   DeviceCommunicator(std::unique_ptr<Communicator> host, DeviceContext context);
@@ -52,9 +54,11 @@ class DeviceCommunicator : public Communicator {
   // Ends it in good order before an exception passes that all ranks throw together.
   void end_host() noexcept { host_.reset(); }
   cuda::Driver& driver() const noexcept { return *context_.driver; }
+  // As allocate(); held until the end of the communicator, and by who has the pointer.
+  std::shared_ptr<std::byte> add_block(std::size_t bytes);
   const DeviceContext& context() const noexcept { return context_; }
 
-  // Kept until the end of the communicator. Null is not returned: throws MemoryError.
+  // Null is not returned: throws MemoryError.
   virtual std::shared_ptr<void> allocate_block(std::size_t bytes);
 
   // All ranks have their block.

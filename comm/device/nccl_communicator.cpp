@@ -173,7 +173,7 @@ std::shared_ptr<void> NcclCommunicator::allocate_block(std::size_t bytes) {
 
 // Devices that cannot give no window, and collectives take the ways that need none.
 void NcclCommunicator::block_allocated(void* memory, std::size_t bytes) {
-  if (!config_.tuning.windows || size() == 1) return;
+  if (!registers()) return;
   nccl::Window& window = windows_.emplace_back(nullptr);
   try {
     link_->launch([&](nccl::Api& api, nccl::Comm comm) {

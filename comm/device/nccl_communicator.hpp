@@ -59,6 +59,10 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
                  const CollectiveOptions& options) override;
   Work broadcast_each(std::span<const Buffer> buffers, int root,
                       const CollectiveOptions& options) override;
+  // Null without windows, and where one rank is alone.
+  std::shared_ptr<std::byte> allocate_registered(std::size_t bytes) override {
+    return registers() ? add_block(bytes) : nullptr;
+  }
   void announce_failure(std::string_view message) noexcept override;
   CollectiveCapture* collective_capture() noexcept override { return this; }
   bool captures_collectives() const noexcept override { return true; }
@@ -76,6 +80,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
 
   using Launch = std::function<nccl::Result(nccl::Api&, nccl::Comm)>;
 
+  bool registers() const noexcept { return config_.tuning.windows && size() > 1; }
   std::shared_ptr<void> allocate_block(std::size_t bytes) override;
   void block_allocated(void* memory, std::size_t bytes) override;
   void deregister_windows() noexcept;

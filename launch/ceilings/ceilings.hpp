@@ -29,7 +29,7 @@ struct DeviceCeilings {
   double host_to_device_bytes_per_s = 0;           // from pinned memory
   double device_to_host_bytes_per_s = 0;
   LinkRates link_bytes_per_s = {};  // between GPUs
-  NcclPaths nccl_paths = {};        // the same by `bench allreduce` and its like
+  GatherPaths gather_paths = {};    // the same by `bench allgather`
 };
 
 struct Ceilings {

@@ -51,8 +51,8 @@ std::optional<advice::Ceilings> roofs_of_processor(const Ceilings& stored,
                       {"bf16", stored.bf16_flops_per_s * share}},
       .memory_bytes_per_s = stored.memory_bytes_per_s * share,
       .link_bytes_per_s = link_of(stored.link_bytes_per_s, joined_ranks(facts)),
-      .source = fmt::format("measured on {} cores of {}; {:.3g} of it is a rank's", stored.cores,
-                            stored.processor, share)};
+      .source = fmt::format("a rank's part, {:.3g} of what was measured on {} cores of {}", share,
+                            stored.cores, stored.processor)};
 }
 
 std::optional<advice::Ceilings> roofs_of_device(const std::optional<Ceilings>& stored,

@@ -43,7 +43,7 @@ void keep_device(const std::optional<DeviceCeilings>& stored, Ceilings& kept) {
         &DeviceCeilings::device_to_host_bytes_per_s})
     (*kept.device).*figure = std::max((*kept.device).*figure, (*stored).*figure);
   keep_links(stored->link_bytes_per_s, kept.device->link_bytes_per_s);
-  if (kept.device->nccl_paths.empty()) kept.device->nccl_paths = stored->nccl_paths;
+  if (kept.device->gather_paths.empty()) kept.device->gather_paths = stored->gather_paths;
 }
 
 }  // namespace
@@ -93,26 +93,20 @@ LinkRates links_in(const Json& json) {
   return links;
 }
 
-Json to_json(const NcclPaths& paths) {
+Json to_json(const GatherPaths& paths) {
   Json json = Json::object();
-  for (const auto& [collective, of_ranks] : paths) {
-    for (const auto& [ranks, rates] : of_ranks)
-      json[collective][std::to_string(ranks)] = {
-          {"kernels_bytes_per_s", rates.kernels_bytes_per_s},
-          {"copy_engines_bytes_per_s", rates.copy_engines_bytes_per_s}};
-  }
+  for (const auto& [ranks, rates] : paths)
+    json[std::to_string(ranks)] = {{"kernels_bytes_per_s", rates.kernels_bytes_per_s},
+                                   {"copy_engines_bytes_per_s", rates.copy_engines_bytes_per_s}};
   return json;
 }
 
-NcclPaths paths_in(const Json& json) {
-  NcclPaths paths;
-  const Json found = json.value("nccl_paths", Json::object());
-  for (const auto& [collective, of_ranks] : found.items()) {
-    for (const auto& [ranks, rates] : of_ranks.items())
-      paths[collective][std::stoi(ranks)] = {
-          .kernels_bytes_per_s = rates.at("kernels_bytes_per_s"),
-          .copy_engines_bytes_per_s = rates.at("copy_engines_bytes_per_s")};
-  }
+GatherPaths paths_in(const Json& json) {
+  GatherPaths paths;
+  const Json found = json.value("gather_paths", Json::object());
+  for (const auto& [ranks, rates] : found.items())
+    paths[std::stoi(ranks)] = {.kernels_bytes_per_s = rates.at("kernels_bytes_per_s"),
+                               .copy_engines_bytes_per_s = rates.at("copy_engines_bytes_per_s")};
   return paths;
 }
 
@@ -123,7 +117,7 @@ Json to_json(const DeviceCeilings& device) {
           {"host_to_device_bytes_per_s", device.host_to_device_bytes_per_s},
           {"device_to_host_bytes_per_s", device.device_to_host_bytes_per_s},
           {"link_bytes_per_s", to_json(device.link_bytes_per_s)},
-          {"nccl_paths", to_json(device.nccl_paths)}};
+          {"gather_paths", to_json(device.gather_paths)}};
 }
 
 // Without its GPU.
@@ -145,7 +139,7 @@ DeviceCeilings device_from(const Json& json) {
           .host_to_device_bytes_per_s = json.at("host_to_device_bytes_per_s"),
           .device_to_host_bytes_per_s = json.at("device_to_host_bytes_per_s"),
           .link_bytes_per_s = links_in(json),
-          .nccl_paths = paths_in(json)};
+          .gather_paths = paths_in(json)};
 }
 
 // By name. Files of the first two schemas hold one GPU of a processor.

@@ -32,11 +32,12 @@ Rates rates_of(Session& session, comm::Communicator& communicator, const BenchOp
   return rates;
 }
 
-// The same over NCCL without compute units. Empty where that is no other way: windows are what its
-// copy engines work on.
+// The same over NCCL without compute units. Empty where that is no other way: its copy engines work
+// on windows, and gather only.
 Rates rates_without_ctas(Session& session, comm::CommunicatorConfig config,
                          const BenchOptions& options, Collective collective) {
   if (session.communicator().backend_name() != "nccl+windows") return {};
+  if (collective != Collective::kAllGather) return {};
   config.nccl.cta_policy = comm::nccl::CtaPolicy::kZero;
   std::vector<std::string> warnings;
   comm::choose_device(config);
@@ -68,18 +69,18 @@ std::string table_of(const Rates& kernels, const Rates& copies) {
   return text_table(header, rows);
 }
 
-void keep(const PathRates& rates, Collective collective, int ranks) {
+void keep(const PathRates& rates, int ranks) {
   Ceilings kept = load_ceilings(ceilings_file(), gpu_name()).value_or(Ceilings{});
   if (!kept.device) {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
     return;
   }
-  kept.device->nccl_paths[std::string(name_of(collective))][ranks] = rates;
+  kept.device->gather_paths[ranks] = rates;
   save_ceilings(kept, ceilings_file());
   fmt::print("kept in {}: --nccl-ctas auto goes by it\n", ceilings_file().string());
 }
 
-// What one size says about the way holds for gradients, whose buckets and slices are large.
+// What one size says about the way holds for weights, whose buckets are large.
 void keep_if_telling(const Rates& kernels, const Rates& copies, const comm::Topology& topology) {
   constexpr std::size_t kLarge = std::size_t{32} << 20;
   const auto by_size = [](const CollectiveRate& one, const CollectiveRate& other) {
@@ -95,7 +96,7 @@ void keep_if_telling(const Rates& kernels, const Rates& copies, const comm::Topo
   } else {
     keep({.kernels_bytes_per_s = largest->bus_bytes_per_s(),
           .copy_engines_bytes_per_s = copied.bus_bytes_per_s()},
-         largest->collective, topology.size);
+         topology.size);
   }
 }
 

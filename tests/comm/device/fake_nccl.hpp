@@ -2,9 +2,12 @@
 // sums are the input itself. Work is queued on the fake driver's streams by name.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,7 +47,8 @@ class FakeNccl : public Api {
   // --- what a test reads
   std::atomic<int> aborted{0}, abort_ended{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
   std::atomic<int> windows{0};  // that are registered
-  Tuning tuning;                // of the last init
+  int gathers_in_windows = 0;
+  Tuning tuning;  // of the last init
 
   int built_version() const override { return built; }
   int runtime_version() override { return runtime; }
@@ -87,6 +91,7 @@ class FakeNccl : public Api {
     return launch("reduce_scatter", t, stream);
   }
   Result all_gather(const Transfer& t, Comm, Stream stream) override {
+    if (is_in_window(t.from) && is_in_window(t.to)) ++gathers_in_windows;
     return launch("all_gather", t, stream);
   }
   Result broadcast(const Transfer& t, int, Comm, Stream stream) override {
@@ -99,17 +104,19 @@ class FakeNccl : public Api {
   }
   void free(void* memory) noexcept override { driver_->free(memory); }
 
-  Result register_window(void* memory, std::size_t, Window* window, Comm) override {
+  Result register_window(void* memory, std::size_t bytes, Window* window, Comm) override {
     if (!window_failure.empty()) return failed(window_failure);
     if (has_windows) {
       *window = memory;
+      registered_[static_cast<const std::byte*>(memory)] = bytes;
       ++windows;
     }
     const std::lock_guard lock(mutex_);
     polls_ = polls_until_registered;
     return {};
   }
-  Result deregister_window(Window, Comm) override {
+  Result deregister_window(Window window, Comm) override {
+    registered_.erase(static_cast<const std::byte*>(window));
     --windows;
     return progress();
   }
@@ -117,6 +124,12 @@ class FakeNccl : public Api {
  private:
   static Result failed(const std::string& text) {
     return {.status = Status::kFailed, .text = text};
+  }
+  bool is_in_window(const void* place) const {
+    const auto* byte = static_cast<const std::byte*>(place);
+    return std::any_of(registered_.begin(), registered_.end(), [&](const auto& window) {
+      return byte >= window.first && byte < window.first + window.second;
+    });
   }
   Result progress() const { return {.status = polls_ == 0 ? Status::kDone : Status::kInProgress}; }
   Result launch(const std::string& name, const Transfer& transfer, Stream stream) {
@@ -133,6 +146,7 @@ class FakeNccl : public Api {
   std::shared_ptr<cuda::FakeDriver> driver_;
   std::mutex mutex_;
   std::string async_failure_;
+  std::map<const std::byte*, std::size_t> registered_;  // bytes, by where it begins
   int polls_ = 0;
 };
 

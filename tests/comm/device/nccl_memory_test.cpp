@@ -49,6 +49,26 @@ TEST_F(NcclMemoryTest, memory_of_several_ranks_is_registered_until_the_end) {
   EXPECT_EQ(api->finalized, 1);
 }
 
+TEST_F(NcclMemoryTest, registered_memory_outlives_the_communicator_that_knows_it) {
+  auto communicator = make(1000ms, 2);
+
+  std::shared_ptr<std::byte> memory = communicator->allocate_registered(1000);
+
+  EXPECT_EQ(api->windows, 1);
+  EXPECT_EQ(std::count(memory.get(), memory.get() + 1000, std::byte{0}), 1000);
+  communicator.reset();
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(driver->blocks_alive, 1u);
+  memory.reset();
+  EXPECT_EQ(driver->blocks_alive, 0u);
+}
+
+TEST_F(NcclMemoryTest, registered_memory_is_none_without_windows_or_peers) {
+  EXPECT_EQ(make(1000ms, 2, {.windows = false})->allocate_registered(1000), nullptr);
+  EXPECT_EQ(make()->allocate_registered(1000), nullptr);
+  EXPECT_EQ(driver->blocks_alive, 0u);
+}
+
 TEST_F(NcclMemoryTest, registration_that_goes_on_behind_its_call_is_waited_for) {
   const auto communicator = make(1000ms, 2);
   api->polls_until_registered = 20;

@@ -26,7 +26,7 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
                                    .flops_per_s = {{"bf16", 1e15}},
                                    .memory_bytes_per_s = 3e12,
                                    .link_bytes_per_s = {{4, 3e11}},
-                                   .nccl_paths = {{"allgather", {{8, {2e11, 3e11}}}}}};
+                                   .gather_paths = {{8, {2e11, 3e11}}}};
 
   save_ceilings(ceilings, scratch / "c.json");
   const auto loaded = load_ceilings(scratch / "c.json", "H");
@@ -36,7 +36,7 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
   EXPECT_EQ(loaded->link_bytes_per_s.at(2), 5e9);
   EXPECT_EQ(loaded->device->flops_per_s.at("bf16"), 1e15);
   EXPECT_EQ(loaded->device->link_bytes_per_s.at(4), 3e11);
-  const PathRates paths = loaded->device->nccl_paths.at("allgather").at(8);
+  const PathRates paths = loaded->device->gather_paths.at(8);
   EXPECT_EQ(paths.kernels_bytes_per_s, 2e11);
   EXPECT_EQ(paths.copy_engines_bytes_per_s, 3e11);
 }
@@ -44,10 +44,10 @@ TEST(CeilingsTest, come_back_as_they_were_stored) {
 // They are measured by themselves: what measures the GPU again leaves them.
 TEST(CeilingsTest, paths_of_nccl_stay_when_a_gpu_is_measured_again) {
   Ceilings stored = measured(2, 1e11), fresh = measured(2, 1e11);
-  stored.device = DeviceCeilings{.name = "H", .nccl_paths = {{"allgather", {{8, {2e11, 3e11}}}}}};
+  stored.device = DeviceCeilings{.name = "H", .gather_paths = {{8, {2e11, 3e11}}}};
   fresh.device = DeviceCeilings{.name = "H"};
 
-  EXPECT_EQ(keep_better(stored, fresh).kept.device->nccl_paths.size(), 1u);
+  EXPECT_EQ(keep_better(stored, fresh).kept.device->gather_paths.size(), 1u);
 }
 
 TEST(CeilingsTest, figures_of_another_gpu_are_not_kept) {

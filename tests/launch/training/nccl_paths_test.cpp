@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "launch/ceilings/collective_rate.hpp"
 
 namespace sidestream::launch {
@@ -13,32 +11,28 @@ namespace {
 using comm::nccl::CtaPolicy;
 using comm::nccl::Tuning;
 
-const std::vector<Collective> kOfSlices = {Collective::kReduceScatter, Collective::kAllGather};
-
-CtaPolicy policy(const Tuning& asked, const NcclPaths& measured, int ranks = 8) {
-  return tuning_by_measurement(asked, measured, kOfSlices, ranks).cta_policy;
+CtaPolicy policy(const Tuning& asked, const GatherPaths& measured, int ranks = 8) {
+  return tuning_by_measurement(asked, measured, ranks).cta_policy;
 }
 
 TEST(NcclPathsTest, auto_goes_by_what_was_faster) {
   const PathRates copies{.kernels_bytes_per_s = 2e11, .copy_engines_bytes_per_s = 3e11};
   const PathRates kernels{.kernels_bytes_per_s = 3e11, .copy_engines_bytes_per_s = 2e11};
-  const NcclPaths both = {{"allgather", {{8, copies}}}, {"reducescatter", {{8, copies}}}};
-  const NcclPaths one = {{"allgather", {{8, copies}}}, {"reducescatter", {{8, kernels}}}};
 
-  EXPECT_EQ(policy({}, both), CtaPolicy::kZero);
-  EXPECT_EQ(policy({}, one), CtaPolicy::kDefault);
-  EXPECT_EQ(policy({}, both, /*ranks=*/4), CtaPolicy::kDefault) << "of other ranks";
+  EXPECT_EQ(policy({}, {{8, copies}}), CtaPolicy::kZero);
+  EXPECT_EQ(policy({}, {{8, kernels}}), CtaPolicy::kDefault);
+  EXPECT_EQ(policy({}, {{8, {3e11, 3e11}}}), CtaPolicy::kZero) << "as fast, and takes nothing";
+  EXPECT_EQ(policy({}, {{4, kernels}, {8, copies}}, /*ranks=*/4), CtaPolicy::kDefault);
+  EXPECT_EQ(policy({}, {{8, copies}}, /*ranks=*/2), CtaPolicy::kDefault) << "of other ranks";
   EXPECT_EQ(policy({}, {}), CtaPolicy::kDefault) << "nothing was measured";
-  EXPECT_EQ(policy({}, {{"allgather", {{8, copies}}}}), CtaPolicy::kDefault);
 }
 
 TEST(NcclPathsTest, what_was_asked_for_stays) {
-  const PathRates copies{.kernels_bytes_per_s = 2e11, .copy_engines_bytes_per_s = 3e11};
-  const NcclPaths both = {{"allgather", {{8, copies}}}, {"reducescatter", {{8, copies}}}};
+  const GatherPaths copies = {{8, {2e11, 3e11}}};
 
-  EXPECT_EQ(policy({.windows = false}, both), CtaPolicy::kDefault);
-  EXPECT_EQ(policy({.cta_policy = CtaPolicy::kEfficiency}, both), CtaPolicy::kEfficiency);
-  EXPECT_EQ(policy({.ctas = 4}, both), CtaPolicy::kDefault);
+  EXPECT_EQ(policy({.windows = false}, copies), CtaPolicy::kDefault);
+  EXPECT_EQ(policy({.cta_policy = CtaPolicy::kEfficiency}, copies), CtaPolicy::kEfficiency);
+  EXPECT_EQ(policy({.ctas = 4}, copies), CtaPolicy::kDefault);
 }
 
 // nccl-tests, doc/PERFORMANCE.md.
