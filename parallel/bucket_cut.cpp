@@ -5,9 +5,12 @@
 #include <numeric>
 
 #include "core/base/error.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::parallel {
 namespace {
+
+using statistics::upper_median;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -106,12 +109,6 @@ BucketCut cut_of(const std::vector<Group>& groups, const std::vector<Round>& rou
   return cut;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // Between two samples; the weight is what they differ in.
 struct Slope {
   double s_per_byte = 0;
@@ -145,7 +142,7 @@ TransferCost fit_transfer_cost(std::span<const TransferSample> samples) {
   std::vector<double> rest;
   for (const TransferSample& sample : samples)
     rest.push_back(sample.seconds - cost.s_per_byte * static_cast<double>(sample.bytes));
-  cost.latency_s = std::max(0.0, median(std::move(rest)));
+  cost.latency_s = std::max(0.0, upper_median(std::move(rest)));
   return cost;
 }
 

@@ -8,9 +8,12 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "profiling/statistics/median.hpp"
 
 namespace sidestream::parallel {
 namespace {
+
+using statistics::upper_median;
 
 constexpr std::int64_t kMeasuredSteps = 4;
 constexpr std::int64_t kPause = 256;  // backwards from one decision to the next measurement
@@ -29,12 +32,6 @@ constexpr double kApart = 1.25;
 constexpr double kSameLink = 0.8;
 
 double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 void append(std::string& bytes, const std::vector<double>& values) {
   bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
@@ -81,8 +78,8 @@ std::vector<TransferSample> samples_of(const Account& account, const BucketPlan&
                                        core::DType dtype) {
   std::vector<TransferSample> samples;
   for (std::size_t b = 0; b < plan.buckets.size(); ++b)
-    samples.push_back(
-        {.bytes = bytes_of(plan.buckets[b], dtype), .seconds = median(account.transfer_s[b])});
+    samples.push_back({.bytes = bytes_of(plan.buckets[b], dtype),
+                       .seconds = upper_median(account.transfer_s[b])});
   return samples;
 }
 
@@ -102,8 +99,8 @@ TransferSample middle_of(const std::vector<TransferSample>& samples) {
     bytes.push_back(static_cast<double>(sample.bytes));
     seconds.push_back(sample.seconds);
   }
-  return {.bytes = static_cast<std::size_t>(median(std::move(bytes))),
-          .seconds = median(std::move(seconds))};
+  return {.bytes = static_cast<std::size_t>(upper_median(std::move(bytes))),
+          .seconds = upper_median(std::move(seconds))};
 }
 
 // In the order of the plan. A parameter ends where the next one, or the bucket, begins.
@@ -200,7 +197,7 @@ std::string BucketTuner::own_account() const {
   for (std::size_t i = 0; i < measured_.front().ready_s.size(); ++i) {
     std::vector<double> of_steps;
     for (const Measured& step : measured_) of_steps.push_back(step.ready_s[i]);
-    ready_s.push_back(median(std::move(of_steps)));
+    ready_s.push_back(upper_median(std::move(of_steps)));
   }
   std::string bytes;
   append(bytes, ready_s);

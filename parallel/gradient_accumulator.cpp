@@ -38,34 +38,50 @@ void GradientAccumulator::begin_step() {
     parameter.tensor.mutable_grad().reset();
   filled_.assign(filled_.size(), false);
   times_asked_.assign(times_asked_.size(), 0);
+  unrounded_.assign(unrounded_.size(), torch::Tensor());
 }
 
 bool GradientAccumulator::adds_before_rounding() const {
   return core::size_of(parameters_.dtype()) > core::size_of(gradients_.dtype());
 }
 
+void GradientAccumulator::require_sum(std::size_t parameter, bool is_sum) const {
+  if (is_sum) return;
+  throw core::Error(fmt::format(
+      "Parameter '{}' has another gradient than the one that its micro-steps add to. Each step "
+      "begins without gradients: do not call zero_grad() between micro-steps, nor "
+      "backward() with create_graph.",
+      parameters_.at(parameter).name));
+}
+
+void GradientAccumulator::take_unrounded(std::size_t parameter, MicroStep micro_step) {
+  const torch::Tensor& gradient = parameters_.at(parameter).tensor.grad();
+  torch::Tensor& sum = unrounded_[parameter];
+  require_sum(parameter, !sum.defined() || sum.is_same(gradient));
+  sum = gradient;
+  if (micro_step == MicroStep::kLast) round_into_view(parameter);
+}
+
 void GradientAccumulator::round_into_view(std::size_t parameter) {
-  torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
-  gradients_.view(parameter).copy_(gradient);
-  gradient = torch::Tensor();
+  gradients_.view(parameter).copy_(unrounded_[parameter]);
+  unrounded_[parameter] = torch::Tensor();
+  parameters_.at(parameter).tensor.mutable_grad() = torch::Tensor();
   filled_[parameter] = true;
 }
 
 void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   const torch::NoGradGuard no_grad;
-  if (adds_before_rounding()) {
-    if (micro_step == MicroStep::kLast) round_into_view(parameter);
-    return;
-  }
   torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
-  const torch::Tensor& view = gradients_.view(parameter);
   if (gradient.layout() != torch::kStrided)
     throw core::Error(
         fmt::format("Parameter '{}' has a sparse gradient: only dense ones are summed "
                     "(torch::nn::EmbeddingOptions::sparse(false)).",
                     parameters_.at(parameter).name));
+  if (adds_before_rounding()) return take_unrounded(parameter, micro_step);
+  const torch::Tensor& view = gradients_.view(parameter);
   const bool same_dtype = parameters_.dtype() == gradients_.dtype();
-  if (filled_[parameter] && same_dtype) return;  // autograd has added to the view itself
+  if (filled_[parameter] && same_dtype)  // autograd has added to the view itself
+    return require_sum(parameter, gradient.data_ptr() == view.data_ptr());
   if (filled_[parameter]) {
     view.add_(gradient);
   } else if (gradient.data_ptr() != view.data_ptr()) {
@@ -78,7 +94,10 @@ void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
 void GradientAccumulator::fill_if_missing(std::size_t parameter) {
   if (filled_[parameter]) return;
   const torch::NoGradGuard no_grad;
-  if (parameters_.at(parameter).tensor.grad().defined()) return round_into_view(parameter);
+  if (const torch::Tensor& sum = unrounded_[parameter]; sum.defined()) {
+    require_sum(parameter, sum.is_same(parameters_.at(parameter).tensor.grad()));
+    return round_into_view(parameter);
+  }
   gradients_.view(parameter).zero_();
   filled_[parameter] = true;
 }

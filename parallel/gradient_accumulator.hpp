@@ -24,7 +24,8 @@ class GradientAccumulator {
       : parameters_(parameters),
         gradients_(gradients),
         filled_(parameters.size(), false),
-        times_asked_(parameters.size(), 0) {}
+        times_asked_(parameters.size(), 0),
+        unrounded_(parameters.size()) {}
   ~GradientAccumulator() { begin_step(); }  // no parameter keeps a view of memory that is not ours
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
@@ -46,20 +47,27 @@ class GradientAccumulator {
   // Every parameter is without a gradient.
   void begin_step();
 
-  // Inside backward, once a parameter and micro-step.
+  // Inside backward, once a parameter and micro-step. Throws Error for a sparse gradient, and where
+  // autograd has not added to that of the micro-steps before: somebody has taken it away
+  // (zero_grad()), or backward made another tensor of the sum (create_graph).
   void take(std::size_t parameter, MicroStep micro_step);
 
-  // For one that the last micro-step did not reach. Where no other did, it counts as zero.
+  // For one that the last micro-step did not reach. Where no other did, it counts as zero. Throws
+  // as take().
   void fill_if_missing(std::size_t parameter);
 
  private:
   bool adds_before_rounding() const;
+  void require_sum(std::size_t parameter, bool is_sum) const;
+  void take_unrounded(std::size_t parameter, MicroStep micro_step);
   void round_into_view(std::size_t parameter);
 
   const ParameterSpace& parameters_;
   const GradientSpace& gradients_;
-  std::vector<bool> filled_;      // in this step
-  std::vector<int> times_asked_;  // for its place, since it had no gradient
+  std::vector<bool> filled_;              // in this step
+  std::vector<int> times_asked_;          // for its place, since it had no gradient
+  std::vector<torch::Tensor> unrounded_;  // autograd's own sum so far; held, so that no other one
+                                          // can have its address
 };
 
 }  // namespace sidestream::parallel

@@ -16,10 +16,8 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
       capacity_elements_(plan_.capacity_elements) {
   for (const Parameter& parameter : parameters) shapes_.push_back(parameter.tensor.sizes().vec());
   const torch::Device device = parameters.front().tensor.device();
-  flat_ = at::for_blob(memory_.data, {static_cast<std::int64_t>(capacity_elements_)})
-              .options(torch::dtype(scalar_type_of(dtype_)).device(device))
-              .target_device(device)  // said, not asked of the driver: it may be memory of NCCL
-              .make_tensor();
+  const std::shared_ptr<std::byte> not_held(std::shared_ptr<void>(), memory_.data);
+  flat_ = tensor_in(not_held, capacity_elements_, scalar_type_of(dtype_), device);
   make_views();
 }
 

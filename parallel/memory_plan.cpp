@@ -45,7 +45,7 @@ void count_slices(MemoryPlan& plan, const std::vector<std::size_t>& elements,
   const std::size_t own = own_elements(plan.buckets);
   const std::size_t moments = static_cast<std::size_t>(moments_per_parameter(config.optimizer));
   const std::size_t moment_bytes = own * core::size_of(config.optimizer.state_dtype);
-  plan.parameter_bytes = plan.buckets.total_elements * core::size_of(config.parameter_dtype);
+  plan.parameter_bytes = plan.buckets.capacity_elements * core::size_of(config.parameter_dtype);
   plan.gradient_bytes = plan.buckets.capacity_elements * core::size_of(config.gradient_dtype());
   plan.master_bytes = plan.master_bytes == 0 ? 0 : own * sizeof(float);
   plan.moment_bytes = moment_bytes * moments;

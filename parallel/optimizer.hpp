@@ -51,7 +51,7 @@ class Optimizer {
 
   // Sharded state: visit(state) for each kind of moment, in the order of moments().
   virtual void each_state(const VisitState& /*visit*/) {}
-  // After ParameterSpace::shard().
+  // After ParameterSpace::move().
   virtual void layout_changed() {}
 
  protected:

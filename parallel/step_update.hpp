@@ -35,7 +35,7 @@ class StepUpdate {
   // After GradientSpace::adopt().
   virtual void layout_changed() = 0;
 
-  // Before ParameterSpace::shard(): visit(state) for each kind of moment, in the order of
+  // For ParameterSpace::move(): visit(state) for each kind of moment, in the order of
   // moments(). Nothing where the state is never sharded.
   virtual void each_state(const VisitState& /*visit*/) {}
 

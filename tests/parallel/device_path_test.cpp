@@ -311,6 +311,36 @@ TEST_F(SlicedDevicePathTest, slices_are_summed_then_updated_then_gathered) {
   EXPECT_TRUE(driver->is_after("end of step 1", "all_gather"));
 }
 
+// In the order that is known at first, and in the one that the first step has shown.
+TEST_F(SlicedDevicePathTest, weights_are_gathered_in_memory_that_nccl_has_registered) {
+  ToyNet net(0);
+  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
+
+  for (int step = 1; step <= 3; ++step) {
+    const int in_windows = api->gathers_in_windows;
+    const std::size_t all = driver->count_of("all_gather");
+    run_toy_step(net, replicas, of_two, options, step);
+    EXPECT_GT(api->gathers_in_windows, in_windows);
+    if (step == 2) continue;  // state is gathered, too: it moves to the new order
+    EXPECT_EQ(static_cast<std::size_t>(api->gathers_in_windows - in_windows),
+              driver->count_of("all_gather") - all);
+  }
+}
+
+TEST_F(SlicedDevicePathTest, weights_stay_where_their_module_outlives_the_communicator) {
+  ToyNet net(0);
+  std::vector<torch::Tensor> before;
+  {
+    auto short_lived = std::make_unique<comm::NcclCommunicator>(
+        std::make_unique<comm::ScriptedHost>(2), comm::DeviceContext{.driver = driver, .index = 0},
+        api, comm::NcclConfig{});
+    const parallel::DataParallel replicas(net, *short_lived, options.config, options.tools);
+    for (const torch::Tensor& parameter : net.parameters()) before.push_back(parameter.clone());
+  }
+  const auto after = net.parameters();
+  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(after[i].equal(before[i]));
+}
+
 TEST_F(SlicedDevicePathTest, weights_are_waited_for_where_they_are_used) {
   ToyNet net(0);
   parallel::DataParallel replicas(net, of_two, options.config, options.tools);

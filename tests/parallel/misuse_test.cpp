@@ -127,6 +127,67 @@ TEST(MisuseTest, a_sparse_gradient_is_named) {
   });
 }
 
+// A step of two micro-steps; `between` comes before the second one's forward.
+void step_of_two(ToyNet& net, DataParallel& replicas, const std::function<void()>& between,
+                 bool create_graph = false) {
+  for (int micro_step = 0; micro_step < 2; ++micro_step) {
+    replicas.begin_micro_step(micro_step);
+    if (micro_step == 1) between();
+    toy_loss(net, make_toy_batch(micro_step * 4, 4)).backward({}, create_graph, create_graph);
+  }
+  replicas.finish_backward();
+}
+
+class AccumulatedTest : public ::testing::TestWithParam<core::DType> {
+ protected:
+  DataParallelConfig config() const {
+    DataParallelConfig config;
+    config.grad_accumulation = 2;
+    config.reduce_dtype = GetParam();
+    return config;
+  }
+
+  void expect_error(const std::function<void(ToyNet&, DataParallel&)>& step,
+                    const std::string& words) const {
+    run_ranks(1, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      DataParallel replicas(net, communicator, config());
+      EXPECT_THAT(message_of<std::exception>([&] { step(net, replicas); }), HasSubstr(words));
+      replicas.abandon_step(0);
+    });
+  }
+};
+
+TEST_P(AccumulatedTest, gradients_that_are_taken_away_between_micro_steps_are_named) {
+  expect_error([](ToyNet& net,
+                  DataParallel& replicas) { step_of_two(net, replicas, [&] { net.zero_grad(); }); },
+               "do not call zero_grad() between micro-steps");
+}
+
+TEST_P(AccumulatedTest, sums_that_backward_puts_elsewhere_are_named) {
+  expect_error(
+      [](ToyNet& net, DataParallel& replicas) {
+        step_of_two(
+            net, replicas, [] {}, true);
+      },
+      "nor backward() with create_graph");
+}
+
+TEST_P(AccumulatedTest, gradients_that_are_taken_away_before_a_step_are_no_error) {
+  run_ranks(1, [&](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, config());
+    step_of_two(net, replicas, [] {});
+    const double norm = replicas.grad_norm();
+    net.zero_grad();
+    step_of_two(net, replicas, [] {});
+    EXPECT_EQ(replicas.grad_norm(), norm);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(ReduceDtypes, AccumulatedTest,
+                         ::testing::Values(core::DType::kFloat32, core::DType::kBFloat16));
+
 TEST(MisuseTest, a_buffer_whose_elements_share_memory_has_the_first_ranks_values) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
