@@ -18,6 +18,7 @@
 #include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/trainer/module_checkpoint.hpp"
+#include "launch/trainer/program_guard.hpp"
 #include "parallel/data_parallel.hpp"
 
 namespace launch = sidestream::launch;
@@ -63,12 +64,15 @@ int main(int argc, char** argv) {
     Classifier model;  // rank 0's parameters go to all ranks
     parallel::DataParallel replicas(model, ranks, {.optimizer = {.weight_decay = 0.0}});
     std::optional<launch::ModuleCheckpoint> checkpoint;
+    std::optional<launch::ProgramGuard> guard;  // says who hangs, and leaves records of it
     if (folder != nullptr) {
+      guard.emplace(session, folder);
       checkpoint.emplace(folder, ranks, model, replicas);
       checkpoint->restore();  // steps_taken() says how far the run was
     }
 
     for (int64_t step = replicas.steps_taken() + 1; step <= steps; ++step) {
+      if (guard) guard->beat(step);
       if (session.any_stop_requested()) {  // Ctrl-C
         if (checkpoint) checkpoint->save();
         return ExitCode::kPreempted;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "launch/options/train_options.hpp"
 #include "launch/process/program.hpp"
@@ -15,9 +16,19 @@ namespace sidestream::launch {
 
 class RankGuard {
  public:
+  // What messages say: whose records they are, and what gives a slow rank more time.
+  struct Words {
+    FlightFile::Of of = FlightFile::Of::kRun;
+    Watchdog::MoreTime more_time = {};
+  };
+
   // All outlive it. `folder`: of RUN/flight.
   RankGuard(Session& session, const Timeouts& limits, const Heartbeat& heartbeat,
-            std::filesystem::path folder);
+            std::filesystem::path folder, const Words& words);
+  // Of a run of `train`.
+  RankGuard(Session& session, const Timeouts& limits, const Heartbeat& heartbeat,
+            std::filesystem::path folder)
+      : RankGuard(session, limits, heartbeat, std::move(folder), Words{}) {}
 
   // For what this rank has met by itself.
   void note_failure(const std::string& why) { on_failure_.write(why); }

@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/warning.hpp"
-#include "core/base/worker_thread.hpp"
 #include "launch/recording/nvml_index.hpp"
 #include "launch/recording/recording_file.hpp"
 #include "launch/recording/recording_losses.hpp"
@@ -100,16 +99,12 @@ void RunRecording::begin_recording() {
 }
 
 void RunRecording::begin_watching() {
-  watcher_ = std::jthread([this](const std::stop_token& stop) { watch_requests(stop); });
+  watcher_.emplace(parts_.dump_request, "ss-recorder", [this] { answer_request(); });
 }
 
 RunRecording::~RunRecording() {
   parts_.failure_hook.remove(hook_);
-  if (watcher_.joinable()) {
-    watcher_.request_stop();
-    parts_.dump_request.interrupt();
-    watcher_.join();
-  }
+  watcher_.reset();
   recorder_.keep(record::Keeping::kOff);
 }
 
@@ -330,14 +325,6 @@ std::string RunRecording::dump(const std::string& why, std::optional<int> reques
     core::print_warning(
         fmt::format("{}, and what was recorded is not written: {}", why, error.what()));
     return {};
-  }
-}
-
-void RunRecording::watch_requests(const std::stop_token& stop) {
-  core::become_worker_thread("ss-recorder", {SIGUSR2});
-  while (!stop.stop_requested()) {
-    constexpr milliseconds kForever{3'600'000};
-    if (parts_.dump_request.wait_for(kForever) && !stop.stop_requested()) answer_request();
   }
 }
 

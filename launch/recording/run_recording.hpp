@@ -18,13 +18,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/communicator.hpp"
 #include "comm/failure_hook.hpp"
 #include "launch/options/record_options.hpp"
 #include "launch/process/dump_request.hpp"
+#include "launch/process/dump_watch.hpp"
 #include "launch/recording/clock_file.hpp"
 #include "launch/recording/profile_cost.hpp"
 #include "launch/recording/profile_plan.hpp"
@@ -91,7 +91,6 @@ class RunRecording {
   void note_lost(const record::Recording& recording, const record::SystemSamples& samples);
   record::SystemSamples samples_until(std::int64_t monotonic_ns);
   void say_what_was_lost() const;
-  void watch_requests(const std::stop_token& stop);
   void answer_request();
 
   const RecordOptions options_;
@@ -115,7 +114,7 @@ class RunRecording {
   std::atomic<bool> dump_at_next_step_{false};
   std::atomic<int> requests_{0};
   std::atomic<bool> finished_{false};
-  std::jthread watcher_;  // last: started when the rest exists
+  std::optional<DumpWatch> watcher_;  // last: started when the rest exists
 };
 
 }  // namespace sidestream::launch

@@ -56,7 +56,8 @@ WeightsFolder folder_of_weights(const std::filesystem::path& path,
       return checkpoint::find_checkpoint(path);
     } catch (const core::CheckpointError& error) {
       throw core::CheckpointError(
-          fmt::format("{}, and no config.json, which a folder of weights has", error.what()));
+          fmt::format("{} has no config.json, as folders of weights do, and is read as a run: {}",
+                      path.string(), error.what()));
     }
   }();
   for (const auto& skipped : found.skipped) notes.push_back(skipped_text(skipped));

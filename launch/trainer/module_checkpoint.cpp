@@ -17,6 +17,7 @@
 #include "core/base/standard_output.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
+#include "core/checkpoint/model_fields.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "launch/process/agreement.hpp"

@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/warning.hpp"
 #include "profiling/record/clock.hpp"
 
 namespace sidestream::launch {
@@ -79,11 +80,14 @@ std::string FlightFile::text(const std::string& why) const {
 
 // RUN/flight/FOLDER
 std::string FlightFile::whereabouts() const {
+  const std::string where =
+      fmt::format("what each rank was doing (its last collectives, the stacks of its threads): {}",
+                  (folder_ / "rank_*.json").string());
+  if (of_ == Of::kProgram) return where;
   const std::filesystem::path run_dir = folder_.parent_path().parent_path();
   return fmt::format(
-      "what each rank was doing (its last collectives, the stacks of its threads): {}; of a run "
-      "with --record on, `sidestream-trace report {}` says who waited for whom",
-      (folder_ / "rank_*.json").string(), run_dir.string());
+      "{}; of a run with --record on, `sidestream-trace report {}` says who waited for whom", where,
+      run_dir.string());
 }
 
 FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
@@ -100,6 +104,11 @@ FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
   } catch (const std::exception& error) {
     return {.line = unwritten(error.what())};
   }
+}
+
+void FlightFile::answer_request() noexcept {
+  const Outcome outcome = write("asked to");
+  if (!outcome.written) core::print_warning(outcome.line);
 }
 
 }  // namespace sidestream::launch

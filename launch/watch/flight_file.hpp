@@ -24,13 +24,23 @@ class FlightFile {
     std::string line = {};  // for people: where to look, or why there is nothing
   };
 
+  // Whose files they are: messages say what else can be read of a run.
+  enum class Of { kRun, kProgram };
+
   FlightFile(std::filesystem::path folder, int rank, const comm::FlightRecorder& flights,
-             const Heartbeat& heartbeat)
-      : folder_(std::move(folder)), rank_(rank), flights_(flights), heartbeat_(heartbeat) {}
+             const Heartbeat& heartbeat, Of of = Of::kRun)
+      : folder_(std::move(folder)),
+        rank_(rank),
+        flights_(flights),
+        heartbeat_(heartbeat),
+        of_(of) {}
 
   // Any thread, also while a collective hangs; replaces what this rank wrote before. Comes back
   // within a few seconds, whatever the file system does. Never throws.
   Outcome write(const std::string& why) noexcept;
+
+  // For who has asked, and knows where it lies: says only what went wrong.
+  void answer_request() noexcept;
 
   const std::filesystem::path& folder() const noexcept { return folder_; }
 
@@ -42,6 +52,7 @@ class FlightFile {
   int rank_;
   const comm::FlightRecorder& flights_;
   const Heartbeat& heartbeat_;
+  Of of_;
   ThreadStacks stacks_;
   std::timed_mutex mutex_;
   BackgroundTask writing_;  // the last one; may be left behind

@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "launch/options/train_options.hpp"
 #include "launch/watch/heartbeat.hpp"
@@ -18,11 +19,21 @@ namespace sidestream::launch {
 class Watchdog {
  public:
   using OnTimeout = std::function<void(const std::string& message)>;
+  // What gives each more time, for messages; static.
+  struct MoreTime {
+    const char* setup = "--timeout-setup";
+    const char* step = "--timeout-step";
+    const char* save = "--timeout-checkpoint";
+    const char* evaluation = "--timeout-eval";
+  };
 
   // `on_timeout` is called once, by the watchdog's thread; the message has no rank in it. All
   // outlive the watchdog.
   Watchdog(const Heartbeat& heartbeat, const comm::Communicator& communicator,
-           const Timeouts& limits, OnTimeout on_timeout);
+           const Timeouts& limits, OnTimeout on_timeout, const MoreTime& more_time);
+  Watchdog(const Heartbeat& heartbeat, const comm::Communicator& communicator,
+           const Timeouts& limits, OnTimeout on_timeout)
+      : Watchdog(heartbeat, communicator, limits, std::move(on_timeout), MoreTime{}) {}
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
@@ -33,6 +44,7 @@ class Watchdog {
   const comm::Communicator& communicator_;
   Timeouts limits_;  // that of a step counts for one phase of it
   OnTimeout on_timeout_;
+  MoreTime more_time_;
   std::jthread thread_;  // last: uses the rest
 };
 

@@ -1,10 +1,15 @@
 // A program of one's own whose ranks do not end alike. endings_test.cpp starts it under mpirun.
 //
-//   ending_program <scenario>
+//   ending_program <scenario> [folder]
 #include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <string>
+#include <thread>
 
 #include "launch/process/program.hpp"
+#include "launch/trainer/program_guard.hpp"
 
 namespace {
 
@@ -15,6 +20,36 @@ namespace launch = sidestream::launch;
 void add_up(launch::Session& session) {
   std::array<float, 4> values{};
   session.communicator().all_reduce(values.data(), values.size(), DType::kFloat32).wait();
+}
+
+// Whether this rank's records come within ten seconds.
+bool are_there(const launch::Session& session, const std::filesystem::path& folder) {
+  const std::string name = "rank_0000" + std::to_string(session.communicator().rank()) + ".json";
+  for (int look = 0; look < 1000; ++look) {
+    std::error_code ignored;
+    std::filesystem::recursive_directory_iterator entry(folder, ignored);
+    for (; entry != std::filesystem::recursive_directory_iterator(); entry.increment(ignored))
+      if (entry->path().filename() == name) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+ExitCode run_guarded(launch::Session& session, const std::string& scenario,
+                     const std::filesystem::path& folder) {
+  launch::ProgramGuard guard(session, folder, std::chrono::milliseconds(500));
+  guard.beat(2);
+  add_up(session);
+  if (scenario == "asked") {
+    guard.rest();
+    std::raise(SIGUSR2);
+    if (!are_there(session, folder)) return ExitCode::kOther;
+  }
+  guard.beat(3);
+  if (scenario == "hangs" && session.communicator().rank() == 1)
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  add_up(session);
+  return ExitCode::kDone;
 }
 
 ExitCode run(launch::Session& session, const std::string& scenario) {
@@ -33,6 +68,8 @@ ExitCode run(launch::Session& session, const std::string& scenario) {
 
 int main(int argc, char** argv) {
   const std::string scenario = argc > 1 ? argv[1] : "";
-  return launch::run_program(argc, argv, {},
-                             [&](launch::Session& session) { return run(session, scenario); });
+  const std::filesystem::path folder = argc > 2 ? argv[2] : "";
+  return launch::run_program(argc, argv, {}, [&](launch::Session& session) {
+    return folder.empty() ? run(session, scenario) : run_guarded(session, scenario, folder);
+  });
 }

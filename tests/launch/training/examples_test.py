@@ -107,6 +107,7 @@ def main():
         check(first == second, "the same seed gives two texts")
         summary = run(1, [BINARY, "summary", "--run", root / "run", root / "run"])
         check("tokens/s" in summary and "1.00x" in summary, summary)
+        check(re.search(r"Medians of (\d+) and \1 steps, .*sidestream verify", summary), summary)
         check(re.search(r"run: memory of rank 0: [0-9.]+ GiB of its host at the peak, [0-9.]+ GiB were planned", summary), summary)
 
         config = ["--config", str(ROOT / "examples/gpt2-mini/train.cfg"), "--data", str(data), "--steps", "2"]
