@@ -126,6 +126,9 @@ void ModelConfig::validate() const {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw core::ConfigError(fmt::format("model: dropout must be in [0, 1), found {}", dropout));
   }
+  if (family == "mlp" && dropout > 0)
+    throw core::ConfigError(fmt::format(
+        "--dropout {}: models of the family 'mlp' drop nothing out: leave it out", dropout));
   check_products(*this);
   check_attention(*this);
   check_memory(*this);
@@ -133,7 +136,8 @@ void ModelConfig::validate() const {
 }
 
 std::string objection_to_packed_attention(const ModelConfig& config) {
-  if (config.family == "mlp") return ": models of the family 'mlp' have no attention: leave it out";
+  if (config.family == "mlp")
+    return "--packed-attention on: models of the family 'mlp' have no attention: leave it out";
   if (config.dropout > 0)
     return fmt::format(
         "--packed-attention on and --dropout {} exclude each other: it draws nothing; take "

@@ -119,8 +119,10 @@ void take_usable(PreparePlan& plan, const PrepareConfig& config, const Tokenizer
     plan.documents.push_back({.file = std::move(files[i]), .last = bytes});
   }
   if (plan.documents.empty()) {
-    throw core::DataError("no text to prepare: " + std::to_string(files.size()) +
-                          " files found, all skipped (" + plan.skipped.front().name + ": " +
+    const std::string found = files.size() == 1
+                                  ? "the one file is skipped ("
+                                  : std::to_string(files.size()) + " files found, all skipped (";
+    throw core::DataError("no text to prepare: " + found + plan.skipped.front().name + ": " +
                           plan.skipped.front().reason + ")");
   }
 }

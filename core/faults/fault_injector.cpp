@@ -168,10 +168,13 @@ void require_steps(const std::vector<Fault>& faults, std::int64_t last_step) {
   }
 }
 
-void require_permission(const std::vector<Fault>& faults) {
-  if (faults.empty()) return;
+bool is_permitted() {
   const char* const permission = std::getenv("SIDESTREAM_FAULT_INJECTION");
-  if (permission != nullptr && std::string_view(permission) == "1") return;
+  return permission != nullptr && std::string_view(permission) == "1";
+}
+
+void require_permission(const std::vector<Fault>& faults) {
+  if (faults.empty() || is_permitted()) return;
   throw core::ConfigError(
       "--inject (in a configuration: inject) plants faults that end or spoil the run: it is for "
       "tests and exercises, and "

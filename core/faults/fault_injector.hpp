@@ -55,6 +55,8 @@ class FaultInjector {
   std::vector<Planted> planted_;  // of this rank and this start only
 };
 
+// Whether SIDESTREAM_FAULT_INJECTION is 1.
+bool is_permitted();
 // Faults are for tests and exercises: throws ConfigError unless SIDESTREAM_FAULT_INJECTION is 1.
 void require_permission(const std::vector<Fault>& faults);
 

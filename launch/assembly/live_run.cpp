@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/warning.hpp"
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
@@ -37,12 +36,6 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
   }
   // Another global batch before: go on in the order where it stopped.
   return {.first_step = 1, .first_sample = state.samples};
-}
-
-// SIGUSR2: where it lies is known to who asks, and every rank would say it.
-void answer_request(FlightFile& flight) {
-  const FlightFile::Outcome outcome = flight.write("asked to");
-  if (!outcome.written) core::print_warning(outcome.line);
 }
 
 }  // namespace
@@ -99,7 +92,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
   RankGuard guard(session_, options_.timeouts, *heartbeat_, flight_folder(state.step));
   RunRecording recording(options_.record, {.communicator = session_.communicator(),
                                            .failure_hook = session_.failure_hook(),
-                                           .on_request = [&] { answer_request(guard.flight()); },
+                                           .on_request = [&] { guard.flight().answer_request(); },
                                            .dump_request = session_.dump_request(),
                                            .run_dir = options_.run_dir,
                                            .first_step = state.step + 1,
@@ -108,9 +101,9 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .say = [&](const auto& line) { reporter.info(line); }});
   reporter.started(state, restore_s_);
   tell_what_is_left_out(reporter);
-  if (options_.checkpoint.every > 0) checkpointer_.prepare();
-  keep_freed_memory();  // from here on: what building the replicas freed has gone back to the
-                        // system
+  if (options_.checkpoint.saves_between(state.step, options_.steps)) checkpointer_.prepare();
+  // From here on: what building the replicas freed has gone back to the system.
+  if (options_.keep_memory) keep_freed_memory();
   const record::ProcessorWait wait;
   try {
     StopReason reason = train_on(state, evaluator, reporter, recording);

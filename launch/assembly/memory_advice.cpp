@@ -17,6 +17,10 @@ std::int64_t needed_bytes(const RankPlan& plan, const MemoryRoom& room) {
                   room.ranks_on_host * start);
 }
 
+bool shares_memory(const MemoryRoom& room) {
+  return room.memory != MemoryOf::kGpu && room.ranks_on_host > 1;
+}
+
 std::string way_out(const TrainOptions& options, const PlanOf& plan_of, const MemoryRoom& room) {
   const std::vector<MemoryProposal> all = memory_proposals(options, plan_of, room);
   for (const MemoryProposal& one : all) {
@@ -27,8 +31,9 @@ std::string way_out(const TrainOptions& options, const PlanOf& plan_of, const Me
                                        : fmt::format("{} still needs about {}; ", all.back().flags,
                                                      gib_text(all.back().bytes));
   return most +
-         "take a smaller --batch-size-per-rank with more --grad-accumulation, a shorter "
-         "--sequence-length, or fewer ranks.";
+         "take a smaller --batch-size-per-rank with more --grad-accumulation, or a shorter "
+         "--sequence-length" +
+         (shares_memory(room) ? ", or fewer ranks." : ".");
 }
 
 std::string memory_advice(const TrainOptions& options, const PlanOf& plan_of,

@@ -26,7 +26,7 @@ SnapshotBytes snapshot_bytes(const TrainOptions& options,
                              const parallel::DataParallelConfig& config, int ranks) {
   const bool gathers = config.state_sharing == parallel::StateSharing::kSharded && ranks > 1;
   const CheckpointOptions& checkpoints = options.checkpoint;
-  const bool between_steps = checkpoints.every > 0 && checkpoints.every < options.steps;
+  const bool between_steps = checkpoints.saves_between(0, options.steps);
   if (!gathers && !(checkpoints.asynchronous && between_steps)) return {};
   std::size_t elements = 0;
   for (const parallel::ParameterShape& shape : shapes) elements += shape.elements();

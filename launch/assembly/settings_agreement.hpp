@@ -7,8 +7,8 @@
 namespace sidestream::launch {
 
 // Collective: throws AgreedError (configuration) on all ranks together where a rank has another
-// setting than rank 0; the message names the first one and the rank. What may differ is how much a
-// rank computes at once and how its host is used: the batch size per rank, threads, loaders.
+// setting than rank 0; the message names the first one and the rank. What may differ is how a
+// rank's host is used: threads, loaders.
 void require_same_settings(Session& session, const TrainOptions& options);
 
 }  // namespace sidestream::launch

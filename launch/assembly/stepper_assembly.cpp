@@ -61,7 +61,7 @@ bool is_multiple(std::int64_t step, std::int64_t every) { return every > 0 && st
 }  // namespace
 
 Look look_at(const TrainOptions& options, std::int64_t step) {
-  if (step == options.steps || is_multiple(step, options.evaluation.every) ||
+  if (!options.late_loss || step == options.steps || is_multiple(step, options.evaluation.every) ||
       is_multiple(step, options.checkpoint.every))
     return Look::kAtOnce;
   return step == 1 || is_multiple(step, options.log_every) ? Look::kLate : Look::kNone;

@@ -37,16 +37,34 @@ namespace {
 using core::ExitCode;
 
 int set_up_process(const TrainOptions& options, comm::Communicator& communicator) {
-  const int threads = pin_and_set_threads(communicator, options.threads);
+  const int threads = pin_and_set_threads(communicator, options.threads,
+                                          options.pin_threads ? Pinning::kOn : Pinning::kOff);
   flush_denormals_on_all_threads(options.flush_denormals);
   at::globalContext().setDeterministicAlgorithms(options.deterministic, /*warn_only=*/false);
   return threads;
 }
 
+// Settings that somebody chose and that change nothing beside the others.
+void note_idle_settings(const TrainOptions& options, std::vector<std::string>& notes) {
+  const parallel::DataParallelConfig gradients = data_parallel_config(options);
+  const parallel::OptimizerConfig usual, &asked = gradients.optimizer;
+  const auto note = [&](bool is_idle, const char* flag, const char* why) {
+    if (is_idle) notes.push_back(fmt::format("warning: {} changes nothing: {}", flag, why));
+  };
+  const bool adamw = asked.algorithm == parallel::OptimizerAlgorithm::kAdamW;
+  note(adamw && asked.momentum != usual.momentum, "--momentum", "it is for --algorithm sgd");
+  note(!adamw && (asked.beta1 != usual.beta1 || asked.beta2 != usual.beta2), "--beta1 or --beta2",
+       "they are for --algorithm adamw");
+  note(!adamw && asked.eps != usual.eps, "--eps", "it is for --algorithm adamw");
+  note(gradients.gradient_sync == parallel::GradientSync::kPerParameter && gradients.bucket_mb,
+       "--bucket-mb", "--bucketing is off");
+}
+
 // What can be, and is hardly meant. LibTorch starts all threads, which takes its time.
-void note_odd_settings(const TrainOptions& options, int threads, std::vector<std::string>& notes) {
+std::vector<std::string> notes_on_settings(const TrainOptions& options, int threads) {
+  std::vector<std::string> notes;
   const auto cores = static_cast<int>(allowed_cores().size());
-  if (options.threads && threads > cores)
+  if (options.threads && cores > 0 && threads > cores)
     notes.push_back(
         fmt::format("warning: --threads: {} threads of a rank on {} {}: they take turns", threads,
                     cores, cores == 1 ? "core" : "cores"));
@@ -54,6 +72,17 @@ void note_odd_settings(const TrainOptions& options, int threads, std::vector<std
     notes.push_back(fmt::format(
         "warning: --warmup-steps {} are more than --steps {}: the learning rate ends below --lr {}",
         options.schedule.warmup_steps, options.steps, options.schedule.lr));
+  note_idle_settings(options, notes);
+  return notes;
+}
+
+std::vector<std::string> warnings_among(const std::vector<std::string>& notes) {
+  constexpr std::string_view kWarning = "warning: ";
+  std::vector<std::string> warnings;
+  for (const std::string& note : notes) {
+    if (note.starts_with(kWarning)) warnings.push_back(note.substr(kWarning.size()));
+  }
+  return warnings;
 }
 
 model::LayerRanges wanted_layer_ranges(const TrainOptions& options) {
@@ -202,8 +231,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   guard->beat(ranges::Phase::kCheckpoint);
   wait_for_start_before(session, options);
   guard->beat(ranges::Phase::kCheckpoint);
-  std::vector<std::string> notes;
-  note_odd_settings(options, threads, notes);
+  std::vector<std::string> notes = notes_on_settings(options, threads);
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   const auto initial_weights = check_start(session, options, resume_from, notes);
   if (has_nothing_left(session, options, resume_from))
@@ -222,6 +250,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
     record.data = fingerprints_of(sources, options);
     if (resume_from) note_other_data(options, record.data, *resume_from, notes);
     record.memory = memory;
+    record.warnings = warnings_among(notes);
     reporter = RunReporter(options, record, mfu, state, calls_of_reporter(session, *device, hold));
   });
   tell_gpu_operators(reporter, *device, options);

@@ -49,6 +49,20 @@ std::optional<double> measured(const Run& run, Field RunPerformance::*field) {
   return (*run.record.performance).*field;
 }
 
+// Without it a ratio of two short runs reads like a result.
+std::string how_sure(const Run& base, const Run& other) {
+  if (!base.record.performance || !other.record.performance) return "";
+  const std::string models = base.record.parameters == other.record.parameters
+                                 ? ""
+                                 : fmt::format("These are other models: {} and {} parameters.\n",
+                                               base.record.parameters, other.record.parameters);
+  return models +
+         fmt::format(
+             "Medians of {} and {} steps, of runs that were not made in turns: `sidestream verify` "
+             "says what is more than noise.\n",
+             base.record.performance->steps, other.record.performance->steps);
+}
+
 // Parts of a step are compared where they matter: a hundredth of the base's step or more.
 std::string compare(const Run& base, const Run& other) {
   const double step_ms = measured(base, &RunPerformance::step_ms_p50).value_or(0);
@@ -125,8 +139,8 @@ int run_summary(const CommandCall& call) {
       fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*time.account));
   }
   for (std::size_t other = 1; other < runs.size(); ++other) {
-    fmt::print("\n{} against {}\n{}", runs[other].name, runs.front().name,
-               compare(runs.front(), runs[other]));
+    fmt::print("\n{} against {}\n{}{}", runs[other].name, runs.front().name,
+               compare(runs.front(), runs[other]), how_sure(runs.front(), runs[other]));
   }
   std::vector<PlotSeries> curves;
   for (const Run& run : runs) curves.push_back(curve(run));

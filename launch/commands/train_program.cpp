@@ -27,7 +27,7 @@ void meet_faults_of_the_start(const TrainOptions& options) {
 void prepare_environment(const TrainOptions& options) {
   // LibTorch asks for huge pages where the system leaves them to programs (madvise): walks of page
   // tables cost some 6 % of a bf16 step on AMX.
-  setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
+  if (options.comm.huge_pages) setenv("THP_MEM_ALLOC_ENABLE", "1", /*overwrite=*/0);
   // Without a GPU Kineto prints an error that is none; it reads this before its first use.
   if (options.record.profile) setenv("KINETO_LOG_LEVEL", "99", /*overwrite=*/0);
   if (!options.deterministic) return;
@@ -37,27 +37,28 @@ void prepare_environment(const TrainOptions& options) {
   setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
 }
 
-// What gradients and, in slices, weights travel by.
-std::vector<Collective> collectives_of(const TrainOptions& options) {
+bool gathers_weights(const TrainOptions& options) {
   const auto sharing = data_parallel_config(options).state_sharing;
-  if (parallel::settled_sharing({.state_sharing = sharing}, parallel::RanksShare::kNothing) ==
-      parallel::StateSharing::kSharded)
-    return {Collective::kReduceScatter, Collective::kAllGather};
-  return {Collective::kAllReduce};
+  return parallel::settled_sharing({.state_sharing = sharing}, parallel::RanksShare::kNothing) ==
+         parallel::StateSharing::kSharded;
 }
 
-// --nccl-ctas auto between the GPUs of one machine: what `bench` found faster here. Another order
-// of sums may come with it, which --deterministic excludes.
+// --nccl-ctas auto between the GPUs of one machine: what `bench` found faster here. The policy is
+// the whole communicator's, and another order of sums may come with it, which --deterministic
+// excludes.
 comm::nccl::Tuning tuning_of(const TrainOptions& options, const comm::DeviceFinding& gpu) {
   const auto launcher = comm::LauncherEnvironment::read();
   const bool one_machine = launcher.size > 1 && launcher.local_size == launcher.size;
-  if (!one_machine || !gpu.usable() || options.deterministic) return options.comm.nccl;
+  if (!one_machine || !gpu.usable() || options.deterministic || !gathers_weights(options))
+    return options.comm.nccl;
   const auto stored = load_ceilings(ceilings_file(), gpu_name());
   if (!stored || !stored->device) return options.comm.nccl;
-  const comm::nccl::Tuning tuning = tuning_by_measurement(
-      options.comm.nccl, stored->device->nccl_paths, collectives_of(options), launcher.size);
+  const comm::nccl::Tuning tuning =
+      tuning_by_measurement(options.comm.nccl, stored->device->gather_paths, launcher.size);
   if (launcher.rank == 0 && tuning.is_tuned() && !options.comm.nccl.is_tuned())
-    fmt::print("--nccl-ctas auto: none, which `sidestream bench` found faster here\n");
+    fmt::print(
+        "--nccl-ctas auto: none, by which weights are gathered as fast here (`sidestream bench "
+        "allgather`)\n");
   return tuning;
 }
 

@@ -68,8 +68,8 @@ Setting<Options> subject() {
       {"subject", "ceilings|allreduce|allgather|reducescatter|overlap|step",
        "what to measure, the word alone is enough. ceilings: matrix products of each type, "
        "memory, copies to and from a GPU; under mpirun the link between the ranks. allreduce, "
-       "allgather, reducescatter: that collective under mpirun, size by size, with NCCL's "
-       "kernels and its copy engines side by side. overlap: how much of an all-reduce hides "
+       "allgather, reducescatter: that collective under mpirun, size by size, allgather with "
+       "NCCL's kernels and its copy engines side by side. overlap: how much of an all-reduce hides "
        "behind a matrix product. step: a short training",
        "must be given"},
       subjects(), [](auto& o) -> auto& { return o.subject; });

@@ -109,6 +109,10 @@ std::vector<Given> baseline_values() {
                                                                 {"prefetch", "0"},
                                                                 {"pin-memory", "off"},
                                                                 {"async-checkpoints", "off"},
+                                                                {"late-loss", "off"},
+                                                                {"pin-threads", "off"},
+                                                                {"huge-pages", "off"},
+                                                                {"keep-memory", "off"},
                                                                 {"flush-denormals", "off"}};
   for (const auto& [name, value] : off) values.push_back({name, value, "--baseline: " + name});
   return values;

@@ -87,6 +87,11 @@ struct CheckpointOptions {
   int keep = 2;                 // 0: all
   bool asynchronous = true;     // write a copy while training goes on
   std::string resume = "none";  // none | auto | path of a checkpoint or run directory
+
+  // Whether a run from one step to another saves before its end.
+  bool saves_between(std::int64_t first_step, std::int64_t last_step) const noexcept {
+    return every > 0 && (first_step / every + 1) * every < last_step;
+  }
 };
 
 struct Timeouts {
@@ -107,8 +112,10 @@ struct TrainOptions {
   Precision precision = Precision::kFp32;
   LossScaleOptions loss_scale = {};
   Device device = Device::kAuto;
-  std::optional<int> threads =
-      {};  // intra-op threads of a rank; empty: the rank's share of the cores
+  std::optional<int> threads = {};  // intra-op, of a rank; empty: the rank's share of the cores
+  bool pin_threads = true;          // ranks that share cores each take their part of them
+  bool keep_memory = true;          // what steps free stays in the process
+  bool late_loss = true;            // on a GPU: a step's loss is read while the next one runs
   bool flush_denormals = true;
   bool cuda_graph = false;  // on a GPU: steps are captured once and replayed
   Ranges ranges = Ranges::kSteps;

@@ -236,6 +236,40 @@ Setting<Options> unused_parameters() {
       [](auto& o) -> auto& { return o.parallel.unused_parameters; });
 }
 
+Setting<Options> late_loss() {
+  return on_off<Options>(
+      {"late-loss", "on|off",
+       "on a GPU: read a step's loss while the next one runs; off: each step "
+       "waits for the device"},
+      [](auto& o) -> auto& { return o.late_loss; });
+}
+
+Setting<Options> pin_threads() {
+  return on_off<Options>(
+      {"pin-threads", "on|off", "host ranks that share cores each compute on their part"},
+      [](auto& o) -> auto& { return o.pin_threads; });
+}
+
+Setting<Options> huge_pages() {
+  return on_off<Options>(
+      {"huge-pages", "on|off", "ask the system for huge pages, for tensors and shared memory"},
+      [](auto& o) -> auto& { return o.comm.huge_pages; });
+}
+
+Setting<Options> keep_memory() {
+  return on_off<Options>(
+      {"keep-memory", "on|off",
+       "keep all that a step frees for the next one; off: as much as the "
+       "allocator keeps by itself"},
+      [](auto& o) -> auto& { return o.keep_memory; });
+}
+
+Setting<Options> flush_denormals() {
+  return on_off<Options>(
+      {"flush-denormals", "on|off", "treat denormal numbers as zero (they are very slow on CPUs)"},
+      [](auto& o) -> auto& { return o.flush_denormals; });
+}
+
 }  // namespace
 
 SettingGroup<TrainOptions> toggle_settings() {
@@ -288,10 +322,11 @@ SettingGroup<TrainOptions> toggle_settings() {
            {"pin-memory", "on|off",
             "on a GPU: batches lie where its copy engine reads them itself"},
            [](auto& o) -> auto& { return o.data.pin_memory; }),
-       on_off<Options>(
-           {"flush-denormals", "on|off",
-            "treat denormal numbers as zero (they are very slow on CPUs)"},
-           [](auto& o) -> auto& { return o.flush_denormals; })}};
+       late_loss(),
+       pin_threads(),
+       huge_pages(),
+       keep_memory(),
+       flush_denormals()}};
 }
 
 }  // namespace sidestream::launch::detail

@@ -16,8 +16,9 @@ namespace {
 
 constexpr const char* kOutOfMemory =
     "out of memory: a smaller --batch-size-per-rank or --sequence-length needs less, --zero 1 less "
-    "than --zero 0; --recompute keeps less for backward, --optimizer-state-dtype bf16 less state, "
-    "on a GPU --offload residuals,optimizer leaves both to the host";
+    "than --zero 0 where there are several ranks; --recompute keeps less for backward, "
+    "--optimizer-state-dtype bf16 less state, on a GPU --offload residuals,optimizer leaves both "
+    "to the host";
 
 bool is_out_of_memory(const c10::Error& error, const std::string& text) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||

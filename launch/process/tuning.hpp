@@ -14,7 +14,7 @@ struct CpuShare {
   int cores = 1;
 };
 
-// Cores that this process may use, ascending.
+// Cores that the calling thread may use, ascending; none where the system does not say.
 std::vector<int> allowed_cores();
 
 // A rank among those that must share its cores.
@@ -31,12 +31,18 @@ Seat seat_among(const comm::Topology& topology, const std::vector<std::string>& 
 // Splits cores evenly. With fewer cores than ranks cores are shared.
 CpuShare share_of_cores(int cores, const Seat& seat);
 
-// Restricts this process to its share of `cores`, and sets the number of intra-op threads:
-// `threads`, or one per core of the share. Returns the number of threads.
-int pin_and_set_threads(const std::vector<int>& cores, const Seat& seat,
-                        std::optional<int> threads);
+enum class Pinning { kOff, kOn };
+
+// Restricts the calling thread, and those that it starts later (the compute threads), to its share
+// of `cores`, and sets the number of intra-op threads: `threads`, or one per core of the share.
+// Threads that run already keep all cores: those of MPI and of collectives sleep most of the time,
+// and wake where a core is idle. kOff: restricts nothing, the number is the same. Returns the
+// number of threads.
+int pin_and_set_threads(const std::vector<int>& cores, const Seat& seat, std::optional<int> threads,
+                        Pinning pinning = Pinning::kOn);
 // The same for the ranks of a job. Collective.
-int pin_and_set_threads(comm::Communicator& communicator, std::optional<int> threads);
+int pin_and_set_threads(comm::Communicator& communicator, std::optional<int> threads,
+                        Pinning pinning = Pinning::kOn);
 
 // Processors fall back to microcode for denormals, and products of them take many times as long.
 // Applies to this thread and to LibTorch's pool.

@@ -27,10 +27,12 @@ class FetchedRow {
   // row null: there is none.
   template <typename Block>
   SIDESTREAM_KERNEL static void fetch(Block& block, int operand, const T* row, const Share& share) {
-    if (!kAhead || row == nullptr) return;
-    for (int c = 0; c < Held::kChunks; ++c) {
-      if (Held::has_chunk(share, c))
-        block.fetch(share.thread, place(operand, c, share), row + Held::column_of(share, c));
+    if constexpr (kAhead) {
+      if (row == nullptr) return;
+      for (int c = 0; c < Held::kChunks; ++c) {
+        if (Held::has_chunk(share, c))
+          block.fetch(share.thread, place(operand, c, share), row + Held::column_of(share, c));
+      }
     }
   }
 

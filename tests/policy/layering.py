@@ -12,7 +12,7 @@ ROOMS = {
     "core": ["profiling/ranges"],
     "profiling/record": ["core", "profiling/ranges", "profiling/statistics"],
     "comm": ["core", "profiling/ranges", "profiling/record"],
-    "parallel": ["core", "profiling/ranges", "profiling/record", "comm"],
+    "parallel": ["core", "profiling/ranges", "profiling/record", "profiling/statistics", "comm"],
     "model": ["core", "profiling/ranges"],
     "profiling/torch": ["core", "profiling/ranges", "profiling/record"],
     "profiling/trace": ["core", "profiling/ranges", "profiling/statistics"],

@@ -72,6 +72,8 @@ def train(folder, fault, side, more):
     env, sleep = environment() | (cables.environment(fault.rate) if fault.rate else {}), fault.sleep if side == "faulty" else fault.fixed_sleep
     if sleep:
         env["SIDESTREAM_TEST_SLEEP"] = sleep
+    if fault.last_rank:
+        env["SIDESTREAM_FAULT_INJECTION"] = "1"  # else ranks with other settings are refused
     flags = fault.common + getattr(fault, side) + data_of(fault, side, folder.parent)
     fill = [word for name, value in (("--data", "synthetic"), ("--checkpoint-every", "0")) if name not in flags for word in (name, value)]
     program = str(SLEEPING if fault.sleep else BINARY)

@@ -40,7 +40,7 @@ def check_strategies(root):
     for name, flags in {"overlap": ["--overlap", "off"], "bucketing": ["--bucketing", "off"],
                         "buckets": ["--bucket-mb", "0.05"], "pinned": ["--pin-memory", "off"],
                         "workers": ["--loader-workers", "0"], "zero": ["--zero", "1"], "recompute": ["--recompute", "blocks"],
-                        "windows": ["--nccl-windows", "off"]}.items():
+                        "windows": ["--nccl-windows", "off"], "late": ["--late-loss", "off"]}.items():
         train(2, root / name, STEPS + SHARED + flags)
         check(losses(root / name) == reference, f"{name}: other losses than with everything on")
     train(2, root / "staged", STEPS + SHARED + ["--backend", "mpi"])

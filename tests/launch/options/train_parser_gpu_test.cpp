@@ -169,6 +169,8 @@ TEST_F(TrainParserTest, parse_packed_attention_refuses_what_has_none) {
             "out");
   EXPECT_EQ(error({"--fused-ops", "off"}),
             "--packed-attention on and --fused-ops off exclude each other: leave one of them out");
+  EXPECT_EQ(error({"--model", "mlp"}),
+            "--packed-attention on: models of the family 'mlp' have no attention: leave it out");
   EXPECT_EQ(error({"--dropout", "0.1"}),
             "--packed-attention on and --dropout 0.1 exclude each other: it draws nothing; take "
             "--dropout 0, or leave --packed-attention out");

@@ -73,6 +73,17 @@ TEST(AssemblyTest, lookAt_waitsForNumbersOnlyWhereSomethingIsDoneWithTheWeights)
   options.log_every = 5;
   EXPECT_EQ(steps_of(Look::kAtOnce), at_once);
   EXPECT_EQ(steps_of(Look::kLate), (std::vector<std::int64_t>{1, 5, 10, 15}));
+  options.late_loss = false;
+  EXPECT_EQ(steps_of(Look::kAtOnce).size(), 20u);
+}
+
+TEST(AssemblyTest, savesBetween_areThoseBeforeTheLastStep) {
+  const CheckpointOptions every_nine{.every = 9};
+  EXPECT_TRUE(every_nine.saves_between(0, 10));
+  EXPECT_FALSE(every_nine.saves_between(0, 9));
+  EXPECT_FALSE(every_nine.saves_between(9, 18));
+  EXPECT_TRUE(every_nine.saves_between(9, 19));
+  EXPECT_FALSE(CheckpointOptions{}.saves_between(0, 100));
 }
 
 TEST(AssemblyTest, plan_ofFp16IsThatOfBf16) {

@@ -345,17 +345,18 @@ def each_with(common, *settings):
 def check_other_settings(root, data):
     """One rank with another learning rate would train, and every replica would be another model."""
     common = [*TINY, "--data", str(data), "--steps", "2"]
-    refused = [*common, "--run-dir", str(root / "never"), "--batch-size-per-rank", "2"]
+    refused = [*common, "--run-dir", str(root / "never")]
+    batch = "--batch-size-per-rank"
     for ranks, settings, words in (
             (2, (["--lr", "1e-4"], ["--lr", "1e-1"]), ["Rank 1", "lr = 1e-04 as on rank 0", "found lr = 0.1"]),
             (3, ([], [], ["--eval-tokens", "64"]), ["Rank 2", "eval-tokens"]),
-            (2, ([], ["--drift-every", "1"]), ["Rank 1", "found drift-every = 1"])):
+            (2, ([], ["--drift-every", "1"]), ["Rank 1", "found drift-every = 1"]),
+            (2, ([batch, "2"], [batch, "3"]), ["Rank 1", "batch-size-per-rank = 2 as on rank 0", "found batch-size-per-rank = 3"])):
         output = run_command(each_with(refused, *settings), CONFIG)
         lines = [line for line in output.splitlines() if line.startswith("sidestream")]
         check(len(lines) == 1 and all(word in lines[0] for word in words), f"{ranks} ranks, {words}\n{output}")
     check(not (root / "never/config.cfg").exists(), "a refused call began a run")
-    run_command(each_with([*common, "--run-dir", str(root / "uneven")], ["--batch-size-per-rank", "2"],
-                          ["--batch-size-per-rank", "3", "--loader-workers", "0", "--prefetch", "0"]))
+    run_command(each_with([*common, batch, "2", "--run-dir", str(root / "uneven")], [], ["--loader-workers", "0", "--prefetch", "0"]))
 
 
 def main():

@@ -192,8 +192,10 @@ def check_what_is_other(root):
     output = train(1, run_dir, flags + ["--steps", "5", "--resume", "auto"])
     check("run.json" in output and "whether the data is that of the run so far is not known" in output, output)
     flags[flags.index("--threads") + 1] = "70"
-    output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir), "--warmup-steps", "2"])
-    check("70 threads of a rank on" in output and "--warmup-steps 2 are more than --steps 1" in output, output)
+    output = train(1, root / "from-a-run", flags + ["--steps", "1", "--init", str(run_dir), "--warmup-steps", "2", "--momentum", "0.5"])
+    warned = json.loads((root / "from-a-run/run.json").read_text())["warnings"]
+    for words in ("70 threads of a rank on", "--warmup-steps 2 are more than --steps 1", "--momentum changes nothing: it is for --algorithm sgd"):
+        check(words in output and sum(words in line for line in warned) == 1, f"{words}\n{output}\n{warned}")
     check((root / "from-a-run/config.cfg").exists(), output)
 
 

@@ -14,6 +14,8 @@ VARIANTS = {
     "no loader workers": ["--loader-workers", "0"],
     "deep prefetch": ["--loader-workers", "2", "--prefetch", "9"],
     "a copy of the state for each rank": ["--zero", "0"],
+    "threads, pages and memory as the system has them": ["--pin-threads", "off", "--huge-pages", "off", "--keep-memory", "off"],
+    "losses read at once": ["--late-loss", "off"],
     "layer ranges": ["--ranges", "layers"],
 }
 

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <set>
+#include <thread>
+#include <vector>
 
 namespace sidestream::launch {
 namespace {
@@ -40,6 +44,40 @@ TEST(TuningTest, ranks_with_the_same_cores_of_a_node_share_them) {
   const Seat alone = seat_among(topology, {"0,1", "0,1", "2,3", "4,5", "6,7"});
   EXPECT_EQ(alone.count, 1);
   EXPECT_EQ(share_of_cores(2, alone).cores, 2);
+}
+
+TEST(TuningTest, thread_that_is_pinned_and_its_threads_have_their_share_and_others_keep_all) {
+  const std::vector<int> all = allowed_cores();
+  ASSERT_FALSE(all.empty());
+  if (all.size() < 2) GTEST_SKIP() << "one processor cannot be shared out";
+  std::vector<int> pinned, started_later;
+  std::thread([&] {
+    pin_and_set_threads(all, {.index = 1, .count = 2}, std::nullopt);
+    pinned = allowed_cores();
+    std::thread([&] { started_later = allowed_cores(); }).join();
+  }).join();
+
+  const auto half = static_cast<std::ptrdiff_t>(all.size() / 2);
+  EXPECT_EQ(pinned, std::vector<int>(all.begin() + half, all.end()));
+  EXPECT_EQ(started_later, pinned);
+  EXPECT_EQ(allowed_cores(), all);
+}
+
+TEST(TuningTest, thread_that_is_not_to_be_pinned_has_the_number_of_its_share_alone) {
+  const std::vector<int> all = allowed_cores();
+  int threads = 0;
+  std::vector<int> after;
+  std::thread([&] {
+    threads = pin_and_set_threads(all, {.index = 0, .count = 2}, std::nullopt, Pinning::kOff);
+    after = allowed_cores();
+  }).join();
+  EXPECT_EQ(threads, std::max(1, static_cast<int>(all.size()) / 2));
+  EXPECT_EQ(after, all);
+}
+
+TEST(TuningTest, cores_that_the_system_does_not_tell_are_not_shared_out) {
+  EXPECT_EQ(pin_and_set_threads({}, {.index = 1, .count = 2}, std::nullopt), 1);
+  EXPECT_EQ(pin_and_set_threads({}, {}, 2), 2);
 }
 
 }  // namespace
