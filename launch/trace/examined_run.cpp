@@ -98,7 +98,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
 void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {
   if (counters.empty()) return;
   analysis_.utilisation = analysis::find_utilisation(
-      analysis_.ranks, [&](std::string_view kernel) -> std::optional<bool> {
+      analysis_.plain_ranks, [&](std::string_view kernel) -> std::optional<bool> {
         const auto one = advice::counters_for(counters, std::string(kernel));
         if (!one || !one->tensor_percent) return std::nullopt;
         return *one->tensor_percent > 0;

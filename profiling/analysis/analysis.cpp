@@ -18,13 +18,13 @@ std::vector<ClockFaults> all_clock_faults(const trace::TraceSet& set) {
 }
 
 void ask_about_steps(const trace::TraceSet& set, Analysis& all) {
-  StragglerSearch search = find_straggler(all.ranks, all.matches);
+  StragglerSearch search = find_straggler(all.plain_ranks, all.matches);
   all.straggler = std::move(search.straggler);
   all.usually_last = search.usually_last;
   all.rotating_wait_ns = search.rotating_ns_per_step;
   all.verdict = find_verdict(all.ranks);
-  all.system = find_system_use(all.ranks);
-  all.device_counters = device_counters(all.ranks);
+  all.system = find_system_use(all.plain_ranks);
+  all.device_counters = device_counters(all.plain_ranks);
   all.hang = find_hang(set, all.ranks);
   all.outliers = find_outliers(all.ranks);
   all.model = model_use(all.ranks);
@@ -42,7 +42,7 @@ Analysis analyse(trace::TraceSet& set, int threads) {
   all.operation_steps = operation_steps(all.plain_ranks);
   std::vector<ClockFaults> faults;
   data::parallel_tasks(threads,
-                       {[&] { all.utilisation = find_utilisation(all.ranks); },
+                       {[&] { all.utilisation = find_utilisation(all.plain_ranks); },
                         [&] { faults = all_clock_faults(set); },
                         [&] { all.collectives = collective_table(all.plain_ranks, all.matches); },
                         [&] { all.tax = overlap_tax(all.ranks); },

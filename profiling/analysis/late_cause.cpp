@@ -79,7 +79,7 @@ Longer longer_work(const std::vector<RankView>& ranks, int rank, bool late_by_it
     auto& work = times[one.timeline->info.rank];
     const IntervalSet waits = late_by_itself ? IntervalSet() : before_collectives(one.activity);
     for (const StepRow& step : one.steps) {
-      if (step.is_singular()) continue;
+      if (!one.counts(step)) continue;
       work[statistics::kComputing] += step.budget.compute_ns;
       const std::int64_t idle_ns = step.idle.host_ns + step.idle.other_ns;
       work[statistics::kOtherWork] +=

@@ -43,7 +43,7 @@ std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivit
                     .budget = sets.budget_of(one.window),
                     .idle = idle_causes(one.window, sets.busy(), host, gaps),
                     .tags = {}});
-    if (one.step == 1) rows.back().tags.push_back("first");
+    if (one.step == 1) rows.back().tags.push_back(StepRow::kFirst);
     if (!one.finished) rows.back().tags.push_back(StepRow::kUnfinished);
   }
   tag(rows, timeline, Phase::kEval);

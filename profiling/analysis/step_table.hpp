@@ -30,7 +30,8 @@ struct StepRow {
     return has_tag(kUnfinished) || has_tag(kIncomplete) || has_tag(kOutlier);
   }
 
-  // Tags.
+  // Tags, beside the names of phases.
+  static constexpr const char* kFirst = "first";            // of a run: it sets things up
   static constexpr const char* kUnfinished = "unfinished";  // the recording ended in it
   static constexpr const char* kIncomplete = "incomplete";  // the recorder lost some of its ranges
   static constexpr const char* kOutlier = "outlier";        // many times as long as the others

@@ -6,7 +6,7 @@
 // others. A rank is named only when
 // - that costs the others at least 2 % of a step in the mean,
 // - it came last in most of the collectives, weighted by the waiting they caused, and
-// - chance does not explain it: from three steps on the 95 % interval of the cost (Student's, over
+// - chance does not explain it: from two steps on the 95 % interval of the cost (Student's, over
 //   the steps or, where it is wider, over batches of neighbouring ones, with Bonferroni's
 //   correction because the rank was chosen among all) is above 0.
 // Where the interval reaches 0 because a few steps scatter, a rank that is last in more steps than

@@ -79,12 +79,12 @@ struct EnergyUse {
   double tokens = 0;
 };
 
-// From the first plain step of the file to the last: one without a tag, but for an evaluation or a
-// checkpoint, whose energy is a part of training.
+// From the first step of the file without a tag to the last; tags for an evaluation or a checkpoint
+// do not count, whose energy is a part of training.
 Interval measured_span(const RankView& rank) {
   Interval span{INT64_MAX, INT64_MIN};
   for (const StepRow& step : rank.steps) {
-    if (step.is_singular()) continue;
+    if (step.is_singular() || step.has_tag(StepRow::kFirst)) continue;
     span.start_ns = std::min(span.start_ns, step.window.start_ns);
     span.end_ns = std::max(span.end_ns, step.window.end_ns);
   }

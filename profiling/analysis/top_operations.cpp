@@ -12,6 +12,7 @@
 #include "profiling/analysis/host_activity.hpp"
 #include "profiling/analysis/own_work.hpp"
 #include "profiling/analysis/row_work.hpp"
+#include "profiling/analysis/step_rows.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -66,21 +67,6 @@ OperatorWork work_of_copy(const RankTimeline& timeline, std::size_t row) {
   return {.bytes = static_cast<double>(detail->bytes)};
 }
 
-// The host ranges of a file that are counted; what only a profiler records always is.
-class CountedRows {
- public:
-  CountedRows(const RankView& rank, const IntervalSet* windows) : rank_(rank), windows_(windows) {}
-  bool contain(std::size_t row) const {
-    return rank_.counts(row) &&
-           (windows_ == nullptr || rank_.timeline->kind(row) != Kind::kHostRange ||
-            windows_->contains(rank_.timeline->start_ns(row)));
-  }
-
- private:
-  const RankView& rank_;
-  const IntervalSet* windows_;
-};
-
 // Steps in which an operator began. Device work is never without its profiler.
 std::vector<Interval> profiled_windows(const RankView& rank) {
   const bool on_device = rank.activity.where == Where::kDevice;
@@ -133,11 +119,11 @@ void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
   sums.occupied_ns += duration;
 }
 
-void add_device_rank(const RankView& rank, ByName& all) {
+void add_device_rank(const RankView& rank, const StepRows& rows, ByName& all) {
   const RankTimeline& timeline = *rank.timeline;
   std::vector<std::array<Sums, kDeviceKinds>> of_name(timeline.names.size());
   for (std::size_t row = 0; row < timeline.size(); ++row) {
-    if (!trace::is_device_work(timeline.kind(row)) || !rank.counts(row)) continue;
+    if (!trace::is_device_work(timeline.kind(row)) || !rows.contain(row)) continue;
     Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
@@ -147,7 +133,7 @@ void add_device_rank(const RankView& rank, ByName& all) {
   if (has_shapes(timeline)) {
     ShapeCount shapes(timeline);
     visit_kernel_work(timeline, call_tree(timeline), [&](const KernelWork& one) {
-      if (!rank.counts(one.row)) return;
+      if (!rows.contain(one.row)) return;
       of_name[timeline.name_id(one.row)][0].add(one.work, timeline.duration_ns(one.row));
       shapes.add(timeline.name_id(one.row), one.operator_row, one.work);
     });
@@ -162,7 +148,7 @@ void add_device_rank(const RankView& rank, ByName& all) {
 }
 
 // Time is counted where it is spent.
-void add_host_rank(const RankView& rank, const CountedRows& rows, ByName& all) {
+void add_host_rank(const RankView& rank, const StepRows& rows, ByName& all) {
   const RankTimeline& timeline = *rank.timeline;
   ShapeCount shapes(timeline);
   const NameClasses classes(timeline.names);
@@ -241,9 +227,9 @@ std::vector<Operation> operations(const std::vector<RankView>& ranks, const Oper
   ByName all;
   for (std::size_t file = 0; file < ranks.size(); ++file) {
     const RankView& rank = ranks[file];
-    const CountedRows rows(rank, steps.profiled_only ? &steps.windows[file] : nullptr);
+    const StepRows rows(rank, steps.windows[file]);
     if (rank.activity.where == Where::kDevice)
-      add_device_rank(rank, all);
+      add_device_rank(rank, rows, all);
     else
       add_host_rank(rank, rows, all);
   }

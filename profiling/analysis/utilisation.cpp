@@ -152,7 +152,7 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
   const trace::RankTimeline& timeline = *rank.timeline;
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
   for (const StepRow& step : rank.steps) {
-    if (step.is_singular()) continue;
+    if (!rank.counts(step)) continue;
     sums.window_ns += static_cast<double>(step.window.length_ns());
     sums.kernels_ns += static_cast<double>(kernels.length_within_ns(step.window));
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,20 +26,23 @@ Json table_json(const Table& table) {
 // Closes the smallest gaps until few enough are left.
 std::vector<Interval> few(std::vector<Interval> intervals) {
   if (intervals.size() <= kIntervals) return intervals;
-  std::vector<std::int64_t> gaps;
-  for (std::size_t i = 1; i < intervals.size(); ++i)
-    gaps.push_back(intervals[i].start_ns - intervals[i - 1].end_ns);
-  const auto place = gaps.end() - static_cast<std::ptrdiff_t>(kIntervals - 1);
-  std::nth_element(gaps.begin(), place, gaps.end());
-  const std::int64_t widest_closed = *place;
+  const auto gap_before = [&](std::size_t i) {
+    return intervals[i].start_ns - intervals[i - 1].end_ns;
+  };
+  std::vector<std::size_t> open(intervals.size() - 1);  // intervals with a gap before them
+  std::iota(open.begin(), open.end(), std::size_t{1});
+  const auto widest = open.begin() + static_cast<std::ptrdiff_t>(kIntervals - 1);
+  std::nth_element(open.begin(), widest, open.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(gap_before(b), a) < std::pair(gap_before(a), b);
+  });
+  open.erase(widest, open.end());
+  std::sort(open.begin(), open.end());
   std::vector<Interval> kept = {intervals.front()};
-  for (std::size_t i = 1; i < intervals.size(); ++i) {
-    const bool apart = intervals[i].start_ns - kept.back().end_ns > widest_closed;
-    if (apart)
-      kept.push_back(intervals[i]);
-    else
-      kept.back().end_ns = std::max(kept.back().end_ns, intervals[i].end_ns);
+  for (const std::size_t i : open) {
+    kept.back().end_ns = intervals[i - 1].end_ns;
+    kept.push_back(intervals[i]);
   }
+  kept.back().end_ns = intervals.back().end_ns;
   return kept;
 }
 

@@ -9,6 +9,7 @@
 #include "profiling/report/memory_curve.hpp"
 #include "profiling/report/missing_figures.hpp"
 #include "profiling/report/or_null.hpp"
+#include "profiling/report/straggler_line.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/urgent_lines.hpp"
 
@@ -44,6 +45,7 @@ Json clock_of(const Analysis& all) {
     drift_sure.push_back(at_or_null(clock.drift_uncertainty_ppm, rank));
   }
   return {{"method", clock.method},
+          {"ranks", all.set->ranks()},
           {"offset_us", offsets},
           {"drift_ppm", drifts},
           {"offset_uncertainty_us", sure},
@@ -292,6 +294,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
     report["collectives"].push_back(collective_of(row));
   report["stragglers"] = Json::array();
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
+  report["stragglers_text"] = straggler_line(all);
   report["usually_last"] = all.usually_last ? usually_last_of(*all.usually_last) : Json();
   report["heat_map"] = heat_map(all);
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);

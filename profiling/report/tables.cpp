@@ -136,7 +136,7 @@ Table data_table(const Findings& from) {
   Table table{.title = "data", .header = {"rank", "phase", "total_ns", "per_step_ns"}, .rows = {}};
   std::map<int, std::int64_t> steps;
   std::map<int, std::map<std::string, std::int64_t>> phases;
-  for (const analysis::RankView& rank : from.analysis.ranks) {
+  for (const analysis::RankView& rank : from.analysis.plain_ranks) {
     steps[rank.timeline->info.rank] += rank.counted_steps();
     for (const auto& [phase, total_ns] : analysis::phase_times(rank))
       phases[rank.timeline->info.rank][phase] += total_ns;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "profiling/analysis/verdict.hpp"
+#include "profiling/report/straggler_line.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/urgent_lines.hpp"
 #include "profiling/report/wrap.hpp"
@@ -275,32 +276,9 @@ std::string profiler_text(const Analysis& all) {
                      *all.model.profiler_cost * 100, steps_beside_text(all));
 }
 
-std::string straggler_text(const Analysis& all) {
-  if (all.ranks.size() < 2 || all.matches.matched.empty()) return "";
-  if (!all.straggler && all.usually_last) {
-    const statistics::UsuallyLast& one = *all.usually_last;
-    return fmt::format(
-        "Stragglers: none for sure; rank {} is last in {} of {} steps,\n  at {} a step by the "
-        "median; a few steps scatter too much for an interval\n",
-        one.rank, one.steps_last, one.steps, duration_text(real(one.median_cost_ns)));
-  }
-  if (!all.straggler) {
-    if (!all.rotating_wait_ns) return "Stragglers: none\n";
-    return fmt::format(
-        "Stragglers: none for sure; the last rank changes from step to step, or chance\n  may "
-        "explain it; those that wait for it lose {} a step\n",
-        duration_text(real(*all.rotating_wait_ns)));
-  }
-  const statistics::Straggler& one = *all.straggler;
-  const std::string sure = one.cost_low_ns ? fmt::format("between {} and {} with 95 %",
-                                                         duration_text(real(*one.cost_low_ns)),
-                                                         duration_text(real(*one.cost_high_ns)))
-                                           : "too few steps to tell from chance";
-  return fmt::format(
-      "Straggler{}: {}{}{}, cost{} the others {} a step\n  last in {} of {} steps; {}\n",
-      one.also.empty() ? "" : "s", statistics::ranks_text(one), one.phase.empty() ? "" : " ",
-      statistics::phase_text(one.phase), one.also.empty() ? "s" : "",
-      duration_text(real(one.cost_ns_per_step)), one.steps_last, one.steps, sure);
+std::string straggler_text(const Analysis& all, std::size_t width) {
+  const std::string line = straggler_line(all);
+  return line.empty() ? "" : wrapped(line, width, 2);
 }
 
 // What the budget of a step does not have, of the rank that has most of it.
@@ -354,7 +332,7 @@ std::string text_report(const Analysis& all, const RunMetrics& run, const TextSt
   text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
           throughput_text(all, run, style.width_columns) +
           wall_time_text(run, style.width_columns) + profiler_text(all) + tax_text(all.tax) +
-          between_text(all) + straggler_text(all) + clock_text(all);
+          between_text(all) + straggler_text(all, style.width_columns) + clock_text(all);
   return text + remarks(all, style.width_columns);
 }
 

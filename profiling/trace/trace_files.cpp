@@ -156,12 +156,18 @@ bool is_trace_name(const std::string& file_name) {
 
 std::optional<int> rank_in_name(const std::string& file_name) {
   // HOST_PID.TIME of PyTorch's handler looks like our HOST_RANK.STEP: its time is longer.
-  static const std::regex kRank(
-      R"((?:^|[^a-z])(?:rank|r)[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.(?!\d{12,20}\.pt\.trace))",
-      std::regex::icase);
+  // The word comes first: r16 may be anything, of LoRA the size, say.
+  static const std::array<std::regex, 2> kRanks = {
+      std::regex(R"((?:^|[^a-z])rank[-_]?(\d{1,6})(?:[^0-9]|$))", std::regex::icase),
+      std::regex(R"((?:^|[^a-z])r[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.(?!\d{12,20}\.pt\.trace))",
+                 std::regex::icase)};
   std::smatch match;
-  if (!std::regex_search(file_name, match, kRank)) return std::nullopt;
-  return std::stoi(match[1].matched ? match[1].str() : match[2].str());
+  for (const std::regex& rank : kRanks) {
+    if (!std::regex_search(file_name, match, rank)) continue;
+    const bool word_or_letter = match[1].matched;
+    return std::stoi(word_or_letter ? match[1].str() : match[2].str());
+  }
+  return std::nullopt;
 }
 
 FoundTraces look_for_traces(const std::vector<fs::path>& paths) {

@@ -60,7 +60,7 @@ double known_share(const Analysis& one, const Analysis& other) {
 double flops_of_step(const Analysis& all) {
   double flops = 0;
   for (const analysis::Operation& one : all.operations) flops += one.flops.total().value_or(0);
-  return flops / static_cast<double>(std::max<std::int64_t>(1, counted_steps(all.plain_ranks)));
+  return flops / static_cast<double>(std::max<std::int64_t>(1, all.operation_steps.steps));
 }
 
 // The same operations with other shapes are another model or batch; other operations (fused ones,

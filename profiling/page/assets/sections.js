@@ -155,28 +155,12 @@ function heatCell(heat, row, column) {
   over === null ? "–" : `${signed(over * 100, 0)} %`);
 }
 
-// "1", "1 and 3", "1, 3 and 5"; of more than eight the first and how many more.
-function listText(all) {
-  const most = 8;
-  if (all.length > most) return `${all.slice(0, most).join(", ")} and ${all.length - most} more`;
-  return all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} and ${all[all.length - 1]}`;
-}
-
-// Last in most steps is not yet a cost that is sure.
-function nobodyLate(report) {
-  const usual = report.usually_last;
-  return !usual ? "No rank is waited for more than the others."
-    : `No rank for sure: rank ${usual.rank} is last in ${usual.steps_last} of ${usual.steps} steps, at ${nsText(usual.median_cost_ns_per_step)} ` +
-      "a step by the median; a few steps scatter too much for an interval.";
-}
-
 section("stragglers", "Stragglers", "Time that each rank did not wait for the others, against the median rank of that step: red is slower.", body => {
   const run = currentRun();
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
-  const found = run.report.stragglers, heat = run.report.heat_map;
-  body.append(element("p", {}, found.length === 0 ? nobodyLate(run.report)
-    : found.map(one => `${one.ranks.length === 1 ? "Rank" : "Ranks"} ${listText(one.ranks)}${one.phase ? ` (${phaseText(one.phase)})` : ""} ` +
-      `${one.ranks.length === 1 ? "costs" : "cost"} the others ${nsText(one.cost_ns_per_step)} a step.`).join(" ")));
+  const heat = run.report.heat_map;
+  body.append(element("p", {}, run.report.stragglers_text ||
+    "Not looked: needs the traces of several ranks, with collectives that they have together."));
   const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${heat.steps.length}, minmax(2.6rem, 1fr))`},
     element("div", {class: "head"}, ""),
     heat.steps.map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
@@ -209,7 +193,7 @@ section("import", "Import notes", "What was read, what was left out, how the clo
   const skipped = Object.entries(notes.skipped);
   if (skipped.length > 0) drawTable(body, {header: ["left out", "events"], rows: skipped});
   if (clock.offset_us.some(offset => offset !== 0))
-    drawTable(body, {header: ["rank", "clock offset, µs"], rows: clock.offset_us.map((offset, at) => [at, offset])});
+    drawTable(body, {header: ["rank", "clock offset, µs"], rows: clock.offset_us.map((offset, at) => [clock.ranks[at], offset])});
   drawTable(body, {header: ["file"], rows: notes.files.map(file => [file])});
   return true;
 });

@@ -27,6 +27,7 @@ struct LateRun {
   int sleep_us = 0;         // after forward
   std::string around = {};  // a range around the sleep
   int starts_late_us = 0;   // the second collective, for which the thread of the steps waits
+  int first_us = 0;         // step 1, all of it in forward; 0: none
 };
 
 class LateCauseTest : public ::testing::Test {
@@ -57,6 +58,8 @@ class LateCauseTest : public ::testing::Test {
 
   static std::string trace(const LateRun& run, int rank) {
     std::string events;
+    const int first_us = rank == kLate ? run.first_us : run.first_us / 2;
+    if (first_us > 0) events = range("ProfilerStep#1", 0, first_us) + range("forward", 0, first_us);
     for (int step = 0; step < kSteps; ++step) events += step_of(run, rank, step);
     return R"({"traceName":"x","deviceProperties":[],"distributedInfo":{"backend":"gloo","rank":)" +
            std::to_string(rank) + R"(,"world_size":3},"traceEvents":[)" + events.substr(1) + "]}";
@@ -117,6 +120,14 @@ TEST_F(LateCauseTest, phases_that_explain_it_only_together_are_computing) {
 
 TEST_F(LateCauseTest, one_phase_that_explains_it_is_named) {
   EXPECT_EQ(cause({.collective = "allreduce", .has_phases = true, .forward_us = 8'000}), "forward");
+}
+
+TEST_F(LateCauseTest, what_the_first_step_sets_up_is_no_cause) {
+  EXPECT_EQ(cause({.collective = "allreduce",
+                   .has_phases = true,
+                   .backward_us = 8'000,
+                   .first_us = 900'000}),
+            "backward");
 }
 
 TEST_F(LateCauseTest, a_collective_that_begins_late_after_nothing_is_named_where_it_is_ours) {

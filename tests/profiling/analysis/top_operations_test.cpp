@@ -38,6 +38,40 @@ TEST(TopOperationsTest, a_recording_around_profiled_steps_counts_these_only) {
   EXPECT_EQ(named(run.all.operations, "forward").total_ns, 30'000);
 }
 
+TEST(TopOperationsTest, what_lies_between_steps_is_no_time_of_theirs) {
+  const test::Analysed recorded(kTwoSteps + "," +
+                                complete_event("user_annotation", "eval", "200", "900"));
+  ASSERT_EQ(recorded.all.operations.size(), 1u);
+  EXPECT_EQ(recorded.all.operations.front().name, "forward");
+
+  const test::Analysed profiled(kTwoSteps + "," + complete_event("cpu_op", "aten::mm", "10", "50") +
+                                "," + complete_event("cpu_op", "aten::mm", "110", "50") + "," +
+                                complete_event("user_annotation", "eval", "200", "900") + "," +
+                                complete_event("cpu_op", "aten::mm", "300", "700"));
+  EXPECT_EQ(named(profiled.all.operations, "aten::mm").total_ns, 100'000);
+  EXPECT_EQ(named(profiled.all.operations, "aten::mm").calls, 2);
+}
+
+// A device is behind its host.
+TEST(TopOperationsTest, work_of_a_device_belongs_to_the_step_that_launched_it) {
+  const auto launched = [](const std::string& name, int number, int called, int begun) {
+    const std::string correlation = R"("correlation":)" + std::to_string(number);
+    return "," +
+           complete_event("cuda_runtime", "cudaLaunchKernel", std::to_string(called), "5",
+                          correlation) +
+           "," +
+           complete_event("kernel", name, std::to_string(begun), "30",
+                          R"("device":0,"stream":7,)" + correlation);
+  };
+  const test::Analysed run(complete_event("user_annotation", "ProfilerStep#2", "0", "100") +
+                           launched("of_the_step", 1, 10, 40) + launched("late", 2, 90, 120) +
+                           launched("of_eval", 3, 150, 170));
+
+  ASSERT_EQ(run.all.operations.size(), 2u);
+  EXPECT_EQ(named(run.all.operations, "late").total_ns, 30'000);
+  EXPECT_EQ(named(run.all.operations, "of_the_step").total_ns, 30'000);
+}
+
 TEST(TopOperationsTest, work_passed_on_is_not_that_of_making_room) {
   const auto product_around = [](const std::string& inner) {
     return test::Analysed(

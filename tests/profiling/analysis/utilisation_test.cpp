@@ -48,6 +48,15 @@ TEST_F(UtilisationTest, kernels_are_cut_at_steps_and_do_not_add_up_where_they_ov
   EXPECT_DOUBLE_EQ(all.utilisation.tensor_core_share.value(), 0.4);
 }
 
+TEST_F(UtilisationTest, the_first_step_of_a_run_is_in_no_mean) {
+  const Analysis all = look(complete_event("user_annotation", "ProfilerStep#1", "0", "900") + "," +
+                            complete_event("user_annotation", "ProfilerStep#2", "900", "100") +
+                            kernel("a", 10, 20, 100, 50) + kernel("b", 910, 80, 100, 50));
+
+  EXPECT_DOUBLE_EQ(all.utilisation.gpu_utilisation.value(), 0.8);
+  EXPECT_DOUBLE_EQ(all.utilisation.sm_efficiency.value(), 0.8);
+}
+
 TEST_F(UtilisationTest, counters_say_more_of_tensor_cores_than_names_do) {
   const Analysis all = look(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
                             kernel("plain", 0, 30, 100, 0) + kernel("b_hmma", 40, 10, 100, 0));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "profiling/report/heat_map.hpp"
+#include "profiling/report/json_details.hpp"
 #include "profiling/report/memory_curve.hpp"
 #include "tests/profiling/analysed.hpp"
 
@@ -51,6 +52,22 @@ TEST(HeatMapTest, a_row_a_rank_against_the_median_of_the_step) {
   EXPECT_EQ(map.at("ranks"), (Json{0, 2}));
   EXPECT_EQ(map.at("own_ns"), (Json{{100, 100}, {nullptr, 300}}));
   EXPECT_EQ(map.at("over_median"), (Json{{0.0, -0.5}, {nullptr, 0.5}}));
+}
+
+// 1200 events of 1 us, one every 2 us: closed gaps make bars longer, and never all of them one.
+TEST(TimelineTest, a_lane_with_many_equal_gaps_keeps_as_many_as_a_page_draws) {
+  std::string events = test::complete_event("user_annotation", "ProfilerStep#2", "0", "2400");
+  for (int i = 0; i < 1200; ++i)
+    events += "," + test::complete_event("kernel", "k", std::to_string(2 * i), "1",
+                                         R"("device":0,"stream":7)");
+  const test::Analysed one(events);
+
+  const Json lanes = lanes_json(one.all).at(0).at("lanes");
+  const Json& drawn = lanes.at(0).at("intervals_ns");
+
+  EXPECT_EQ(drawn.size(), 500u);
+  EXPECT_EQ(drawn.at(0).at(0), 0);
+  EXPECT_EQ(drawn.at(499).at(1), 2'399'000);
 }
 
 }  // namespace

@@ -390,7 +390,7 @@ TEST_F(TraceSetTest, a_missing_rank_is_a_warning) {
 }
 
 TEST(TraceFilesTest, rank_in_name) {
-  EXPECT_EQ(rank_in_name("rank-12.json.gz"), 12);
+  EXPECT_EQ(rank_in_name("lora-r16-rank-12.json.gz"), 12);
   EXPECT_EQ(rank_in_name("node1_00003.12.pt.trace.json.gz"), 3);
   EXPECT_EQ(rank_in_name("r_4.sqlite"), 4);
   EXPECT_EQ(rank_in_name("trace.json"), std::nullopt);
