@@ -129,8 +129,11 @@ Outcome small_kernels(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
   const double time = facts.share_of(facts.kernels->short_ns);
   if (time <= rule.threshold) return nothing_found();
-  return found({.bound = time,
+  // Fewer launches also leave less idle time between them.
+  const double idle = facts.step ? facts.share_of(facts.step->idle_host_ns) : 0;
+  return found({.bound = std::min(1.0, time + idle),
                 .evidence = {share("kernels below 10 us, without products", time),
+                             share("idle because nothing was launched", idle),
                              {"such kernels", facts.kernels->short_per_step, "", "step"}}});
 }
 

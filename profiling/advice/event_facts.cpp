@@ -14,6 +14,7 @@
 #include "profiling/advice/places.hpp"
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/analysis/operator_work.hpp"
+#include "profiling/analysis/step_rows.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -53,8 +54,8 @@ struct Sums {
 
 class RankScan {
  public:
-  RankScan(const analysis::RankView& rank, Sums& sums)
-      : rank_(rank),
+  RankScan(const analysis::RankView& rank, const analysis::StepRows& rows, Sums& sums)
+      : rows_(rows),
         timeline_(*rank.timeline),
         sums_(sums),
         places_(timeline_),
@@ -73,7 +74,7 @@ class RankScan {
   void run() {
     find_outer_products();
     for (std::size_t row = 0; row < timeline_.size(); ++row) {
-      if (!rank_.counts(row)) continue;
+      if (!rows_.contain(row)) continue;
       switch (timeline_.kind(row)) {
         case Kind::kKernel:
           kernel(row);
@@ -223,7 +224,7 @@ class RankScan {
   void find_outer_products() {
     std::vector<std::size_t> rows;
     for (std::size_t row = 0; row < timeline_.size(); ++row) {
-      if (timeline_.kind(row) != Kind::kOperator || !rank_.counts(row)) continue;
+      if (timeline_.kind(row) != Kind::kOperator || !rows_.contain(row)) continue;
       const auto detail = timeline_.host(row);
       if (detail && detail->shapes != trace::kNoName &&
           product_of_call(timeline_.name_id(row), detail->shapes))
@@ -241,7 +242,7 @@ class RankScan {
     }
   }
 
-  const analysis::RankView& rank_;
+  const analysis::StepRows& rows_;
   const RankTimeline& timeline_;
   Sums& sums_;
   RankPlaces places_;
@@ -277,8 +278,10 @@ Places gather_events(const analysis::Analysis& all, double recorded, Facts& fact
   Sums sums;
   Places places;
   const report::CommonTime time(all);
-  for (const analysis::RankView& rank : all.plain_ranks) {
-    RankScan scan(rank, sums);
+  for (std::size_t file = 0; file < all.plain_ranks.size(); ++file) {
+    const analysis::RankView& rank = all.plain_ranks[file];
+    const analysis::StepRows rows(rank, all.operation_steps.windows[file]);
+    RankScan scan(rank, rows, sums);
     scan.run();
     scan.places().add_to(time, places);
   }

@@ -116,8 +116,9 @@ double written_beside(const analysis::RankView& rank, const analysis::IntervalSe
 }
 
 // A save between two steps is in the window of neither, and training waits for it all the same.
-// Only between steps that follow each other: what lies between two recordings is not known.
-void add_saves(const analysis::RankView& rank, double files, SaveFacts& facts) {
+// Only between steps that follow each other: what lies between two recordings is not known. Returns
+// whether there were such steps.
+bool add_saves(const analysis::RankView& rank, double files, SaveFacts& facts) {
   const analysis::IntervalSet saves =
       analysis::host_ranges(*rank.timeline, ranges::name_of(ranges::Phase::kCheckpoint));
   double inside = 0, between = 0, window = 0, gaps = 0;
@@ -136,6 +137,7 @@ void add_saves(const analysis::RankView& rank, double files, SaveFacts& facts) {
   facts.window_ns += window / steps / files;
   facts.between_ns += between / std::max(1.0, gaps) / files;
   facts.beside_ns += written_beside(rank, saves) / steps / files;
+  return gaps > 0;
 }
 
 void device_and_libraries(const analysis::RankView& rank, Facts& facts) {
@@ -242,6 +244,7 @@ Facts gather_facts(const Analysis& all, int threads) {
   const double steps = real(std::max<std::int64_t>(1, analysis::counted_steps(all.plain_ranks)));
   const double ranks = static_cast<double>(std::max<std::size_t>(1, all.set->ranks().size()));
   SaveFacts saves;
+  bool saw_between = false;
   for (const analysis::RankView& rank : all.plain_ranks) {
     for (const auto& [phase, total_ns] : analysis::phase_times(rank))
       facts.phase_ns[phase] += real(total_ns) / steps;
@@ -249,9 +252,10 @@ Facts gather_facts(const Analysis& all, int threads) {
   for (const analysis::RankView& rank : all.ranks) {
     facts.on_device = facts.on_device || rank.activity.where == analysis::Where::kDevice;
     device_and_libraries(rank, facts);
-    add_saves(rank, real(static_cast<std::int64_t>(all.ranks.size())), saves);
+    saw_between |= add_saves(rank, real(static_cast<std::int64_t>(all.ranks.size())), saves);
   }
-  if (!facts.phase_ns.empty()) facts.saves = saves;
+  if (!facts.phase_ns.empty() && (saw_between || saves.inside_ns + saves.beside_ns > 0))
+    facts.saves = saves;
   if (facts.traces.operators) facts.fusible_ns = fusible_time(all);
   facts.foreign = !is_ours(all, facts);
   facts.recorder = recorder_of(all);

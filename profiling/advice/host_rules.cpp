@@ -122,6 +122,8 @@ Outcome launch_bound(const Facts& facts, const Rule& rule) {
 
 Outcome checkpoint(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
+  if (!facts.saves && !facts.phase_ns.empty())
+    return could_not_look("steps in the traces that follow each other");
   if (!facts.saves) return could_not_look("phases of the step in the traces");
   const SaveFacts& saves = *facts.saves;
   if (saves.share_with_beside() <= rule.threshold) return nothing_found();

@@ -32,8 +32,8 @@ Role role_of(std::string_view name) {
 
 }  // namespace
 
-void add_layout_copies(const analysis::RankView& rank, const analysis::CallTree& tree,
-                       LayoutCopyFacts& facts) {
+void add_layout_copies(const analysis::RankView& rank, const analysis::StepRows& rows,
+                       const analysis::CallTree& tree, LayoutCopyFacts& facts) {
   const trace::RankTimeline& timeline = *rank.timeline;
   std::vector<Role> roles(timeline.names.size());
   for (NameId id = 0; id < roles.size(); ++id) roles[id] = role_of(timeline.names[id]);
@@ -48,7 +48,7 @@ void add_layout_copies(const analysis::RankView& rank, const analysis::CallTree&
   std::vector<double> waiting(timeline.tracks().size());  // of copies since the last other operator
   for (std::size_t call = 0; call < tree.calls.size(); ++call) {
     const analysis::Call& one = tree.calls[call];
-    if (timeline.kind(one.row) != trace::Kind::kOperator || !rank.counts(one.row)) continue;
+    if (timeline.kind(one.row) != trace::Kind::kOperator || !rows.contain(one.row)) continue;
     double& before = waiting[timeline.track_of(one.row)];
     const auto time_ns = static_cast<double>(on_device ? one.device_self_ns : one.self_ns);
     switch (role_at(call)) {

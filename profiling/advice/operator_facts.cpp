@@ -10,6 +10,7 @@
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/call_tree.hpp"
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/step_rows.hpp"
 #include "profiling/report/summary.hpp"
 
 namespace sidestream::advice {
@@ -79,25 +80,22 @@ struct Sums {
 
 class RankOperators {
  public:
-  explicit RankOperators(const analysis::RankView& rank)
+  RankOperators(const analysis::RankView& rank, const analysis::StepRows& rows)
       : rank_(rank),
+        rows_(rows),
         timeline_(*rank.timeline),
         on_device_(rank.activity.where == analysis::Where::kDevice),
         classes_(timeline_.names),
-        optimizer_(optimizer_ranges(timeline_)) {
-    std::vector<analysis::Interval> windows;
-    for (const analysis::StepRow& step : rank.steps) windows.push_back(step.window);
-    steps_ = IntervalSet(std::move(windows));
-  }
+        optimizer_(optimizer_ranges(timeline_)) {}
 
   void add_to(Sums& sums) const {
     if ((optimizer_.empty() && !on_device_) || !has_operators()) return;
     const CallTree tree = analysis::call_tree(timeline_);
     if (!sums.layout_copies) sums.layout_copies.emplace();
-    add_layout_copies(rank_, tree, *sums.layout_copies);
+    add_layout_copies(rank_, rows_, tree, *sums.layout_copies);
     const RuntimeCalls runtime(timeline_, classes_);
     for (const Call& call : tree.calls) {
-      if (timeline_.kind(call.row) != Kind::kOperator || !rank_.counts(call.row)) continue;
+      if (timeline_.kind(call.row) != Kind::kOperator || !rows_.contain(call.row)) continue;
       if (!optimizer_.empty()) add_update(call, sums.optimizer);
       if (!on_device_) continue;
       if (!sums.heavy) sums.heavy.emplace();
@@ -127,7 +125,6 @@ class RankOperators {
 
   void add_heavy(const Call& call, const RuntimeCalls& runtime, Sums& sums) const {
     if (call.device_self_ns > 0 || runtime.launches(timeline_, call.row) ||
-        !starts_in(steps_, call.row) ||
         classes_[timeline_.name_id(call.row)] == NameClass::kSyncCall)
       return;
     const double own_ns =
@@ -142,10 +139,11 @@ class RankOperators {
   }
 
   const analysis::RankView& rank_;
+  const analysis::StepRows& rows_;
   const RankTimeline& timeline_;
   bool on_device_ = false;
   analysis::NameClasses classes_;
-  IntervalSet optimizer_, steps_;
+  IntervalSet optimizer_;
 };
 
 std::optional<Place> place_of(const analysis::Analysis& all, const Sums& sums) {
@@ -162,7 +160,10 @@ std::optional<Place> place_of(const analysis::Analysis& all, const Sums& sums) {
 OperatorFacts gather_operators(const analysis::Analysis& all) {
   const auto profiled = static_cast<double>(std::max<std::int64_t>(1, all.operation_steps.steps));
   Sums sums;
-  for (const analysis::RankView& rank : all.plain_ranks) RankOperators(rank).add_to(sums);
+  for (std::size_t file = 0; file < all.plain_ranks.size(); ++file) {
+    const analysis::StepRows rows(all.plain_ranks[file], all.operation_steps.windows[file]);
+    RankOperators(all.plain_ranks[file], rows).add_to(sums);
+  }
   if (sums.heavy) sums.heavy->time_ns /= profiled;
   if (sums.layout_copies) {
     sums.layout_copies->copies_ns /= profiled;

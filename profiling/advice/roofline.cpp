@@ -40,15 +40,23 @@ void replace_rates(RooflinePoint& point, const Json& operation) {
   if (flops) point.flops_per_s = *flops / *counters.duration_s;
 }
 
+// Our attention is causal: the half of the products that lies behind a token is not computed,
+// though by convention its FLOPs count (operator_work.hpp). A roof is held against what is
+// computed.
+double computed_part(const std::string& name) {
+  return name.starts_with("sidestream::attention") ? 0.5 : 1;
+}
+
 void place_under_roof(RooflinePoint& point, const std::string& dtype, const Facts& facts) {
   if (!point.flops_per_s || !point.bytes_per_s || *point.bytes_per_s <= 0) return;
-  point.intensity = *point.flops_per_s / *point.bytes_per_s;
+  const double flops_per_s = *point.flops_per_s * computed_part(point.name);
+  point.intensity = flops_per_s / *point.bytes_per_s;
   if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
   const auto peak = facts.ceilings->flops_per_s.find(dtype);
   if (peak == facts.ceilings->flops_per_s.end()) return;
   const double slope = *point.intensity * facts.ceilings->memory_bytes_per_s;
   point.bound = slope < peak->second ? "memory" : "compute";
-  point.share_of_roof = *point.flops_per_s / std::min(slope, peak->second);
+  point.share_of_roof = flops_per_s / std::min(slope, peak->second);
 }
 
 // Of operations that only move bytes. Far below the bandwidth something else holds them up.

@@ -44,6 +44,13 @@ inline bool passes(const Advice& advice, const std::string& rule) {
   return std::find(all.begin(), all.end(), rule) != all.end();
 }
 
+// 0: it has found nothing.
+inline double bound_of(const Advice& advice, const std::string& rule) {
+  for (const Finding& one : advice.findings)
+    if (one.rule->id == rule) return one.what.bound.value();
+  return 0;
+}
+
 inline std::string needs_of(const Advice& advice, const std::string& rule) {
   for (const auto& [id, needs] : advice.not_measured)
     if (id == rule) return needs;

@@ -34,6 +34,16 @@ TEST(RooflineTest, above_the_ridge_compute_is) {
   EXPECT_EQ(point.cause, "compute-bound and near the roof");
 }
 
+// Its FLOPs count in full, and half of them are not computed: 45 % of the peak is not 90.
+TEST(RooflineTest, causal_attention_is_held_against_what_it_computes) {
+  const auto point = place_operation(
+      in_fp32(operation("sidestream::attention", 100, 10, 8e11, 1e9)), machine(), {});
+
+  EXPECT_DOUBLE_EQ(*point.share_of_roof, 0.4);
+  EXPECT_DOUBLE_EQ(*point.intensity, 400);
+  EXPECT_DOUBLE_EQ(*point.flops_per_s, 8e11);  // as they are counted
+}
+
 TEST(RooflineTest, the_roof_is_that_of_the_type_computed_with) {
   Facts facts = machine();
   facts.ceilings->flops_per_s = {{"fp32", 1e11}, {"tf32", 5e11}, {"bf16", 1e12}};

@@ -27,18 +27,23 @@ std::string saving_run(const std::string& writer) {
   return test::trace_of(text);
 }
 
-double bound_of(const Facts& facts) {
-  for (const Finding& one : advise(facts).findings) {
-    if (one.rule->id == std::string("checkpoint-in-step")) return one.what.bound.value();
-  }
-  return 0;
-}
+double bound_of(const Facts& facts) { return bound_of(advise(facts), "checkpoint-in-step"); }
 
 // 30 us of writing take 15 us of computing at most.
 TEST(SaveRuleTest, half_of_what_is_written_beside_the_steps_is_in_the_bound) {
   EXPECT_NEAR(bound_of(facts_of_text(saving_run(""))), 0.2, 0.01);
   EXPECT_NEAR(bound_of(facts_of_text(saving_run("checkpoint writing"))), 0.35, 0.01);
   EXPECT_NEAR(bound_of(facts_of_text(saving_run("something else"))), 0.2, 0.01);
+}
+
+// Of every second step: saves between steps are in none of the recordings.
+TEST(SaveRuleTest, what_lies_between_steps_that_do_not_follow_each_other_is_not_known) {
+  const std::string every_second =
+      test::trace_of(range("ProfilerStep#2", 0, 80) + "," + range("forward", 0, 80) + "," +
+                     range("ProfilerStep#4", 200, 80) + "," + range("forward", 200, 80));
+
+  EXPECT_THAT(needs_of(advise(facts_of_text(every_second)), "checkpoint-in-step"),
+              ::testing::HasSubstr("follow each other"));
 }
 
 }  // namespace
