@@ -23,7 +23,7 @@ int operations_in_a_row(comm::Communicator& communicator, CollectiveTrial& trial
 }  // namespace
 
 double CollectiveRate::algorithm_bytes_per_s() const {
-  return static_cast<double>(bytes) / seconds;
+  return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
 }
 
 double CollectiveRate::bus_bytes_per_s() const {
@@ -47,7 +47,7 @@ CollectiveRate measure_collective(comm::Communicator& communicator, const Collec
     rate.least_seconds = first ? slowest_s : std::min(rate.least_seconds, slowest_s);
   }
   rate.repeats = repetitions.done();
-  rate.seconds = sum_s / rate.repeats;
+  if (rate.repeats > 0) rate.seconds = sum_s / rate.repeats;
   rate.stopped = repetitions.stopped();
   return rate;
 }

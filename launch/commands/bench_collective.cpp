@@ -46,6 +46,10 @@ Rates rates_without_ctas(Session& session, comm::CommunicatorConfig config,
 }
 
 void add_columns(std::vector<std::string>& row, const CollectiveRate& rate) {
+  if (rate.repeats == 0) {  // asked to stop before the first one
+    row.insert(row.end(), {"-", "-", "-", "-", "0"});
+    return;
+  }
   row.push_back(fmt::format("{:.2f}", rate.seconds * 1e6));
   row.push_back(fmt::format("{:.2f}", rate.least_seconds * 1e6));
   row.push_back(fmt::format("{:.4g}", rate.algorithm_bytes_per_s() * 1e-9));
