@@ -1,7 +1,5 @@
 #include "comm/job_setup.hpp"
 
-#include <sched.h>
-
 #include <array>
 #include <chrono>
 #include <thread>
@@ -10,6 +8,7 @@
 #include "comm/machine.hpp"
 #include "comm/mpi_check.hpp"
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 
 namespace sidestream::comm {
 
@@ -89,10 +88,8 @@ NodeLayout find_layout(MPI_Comm job, const Topology& topology) {
 
 Binding Binding::of_this_process(int ranks_on_node) {
   Binding binding{.ranks_on_node = ranks_on_node};
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return binding;
-  binding.bound_cpus = CPU_COUNT(&mask);
+  binding.bound_cpus = static_cast<int>(core::allowed_processors().size());
+  if (binding.bound_cpus == 0) return binding;
   binding.available_cpus = Machine::read().processors;
   return binding;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
@@ -63,7 +64,7 @@ void note_idle_settings(const TrainOptions& options, std::vector<std::string>& n
 // What can be, and is hardly meant. LibTorch starts all threads, which takes its time.
 std::vector<std::string> notes_on_settings(const TrainOptions& options, int threads) {
   std::vector<std::string> notes;
-  const auto cores = static_cast<int>(allowed_cores().size());
+  const auto cores = static_cast<int>(core::allowed_processors().size());
   if (options.threads && cores > 0 && threads > cores)
     notes.push_back(
         fmt::format("warning: --threads: {} threads of a rank on {} {}: they take turns", threads,

@@ -3,6 +3,7 @@
 #include "comm/device/device_choice.hpp"
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/commands/bench_collective.hpp"
 #include "launch/commands/bench_overlap.hpp"
@@ -52,7 +53,7 @@ bool measures_device(const BenchOptions& options) {
 
 int measure_machine(const BenchOptions& options) {
   const bool with_device = measures_device(options);
-  pin_and_set_threads(allowed_cores(), {}, options.threads);
+  pin_and_set_threads(core::allowed_processors(), {}, options.threads);
   flush_denormals_on_all_threads(true);
   Ceilings ceilings = measure_processor(options.seconds);
   if (with_device) ceilings.device = measure_device(options.seconds);
@@ -70,8 +71,9 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
   const double rate = measured.bus_bytes_per_s();
   if (!session.is_first_rank()) return code;
   const int ranks = session.communicator().size();
-  fmt::print("  all-reduce, {} ranks  {:8.1f} GB/s bus bandwidth ({})\n", ranks, rate * 1e-9,
-             session.communicator().backend_name());
+  if (measured.repeats > 0)
+    fmt::print("  all-reduce, {} ranks  {:8.1f} GB/s bus bandwidth ({})\n", ranks, rate * 1e-9,
+               session.communicator().backend_name());
   if (measured.stopped) {
     fmt::print("not kept: asked to stop\n");
     return code;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/checkpoint/tensor_set.hpp"
 #include "core/data/tokenizer.hpp"
@@ -81,7 +82,7 @@ std::vector<std::int64_t> starting_tokens(const data::Tokenizer& tokenizer,
 int run_generate(const CommandCall& call) {
   require_one_process("generate");
   const GenerateOptions options = parse_generate_options(call.arguments);
-  pin_and_set_threads(allowed_cores(), {}, options.threads);
+  pin_and_set_threads(core::allowed_processors(), {}, options.threads);
   flush_denormals_on_all_threads(true);
   const std::filesystem::path folder = folder_of(options.checkpoint);
   const auto model = load_model(folder);

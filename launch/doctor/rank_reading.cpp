@@ -6,6 +6,7 @@
 #include "comm/device/device_factory.hpp"
 #include "comm/device/nccl_finding.hpp"
 #include "core/base/digest.hpp"
+#include "core/base/processors.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/doctor/system_files.hpp"
 #include "launch/process/build_summary.hpp"
@@ -52,7 +53,7 @@ ProcessorFacts read_all_of_processor() {
   facts.name = processor_name();
   facts.capability = at::get_cpu_capability();
   facts.machine = comm::Machine::read();
-  facts.allowed = allowed_cores();
+  facts.allowed = core::allowed_processors();
   return facts;
 }
 

@@ -14,9 +14,6 @@ struct CpuShare {
   int cores = 1;
 };
 
-// Cores that the calling thread may use, ascending; none where the system does not say.
-std::vector<int> allowed_cores();
-
 // A rank among those that must share its cores.
 struct Seat {
   int index = 0;

@@ -12,6 +12,7 @@
 #include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
 #include "core/base/number_fields.hpp"
+#include "core/base/processors.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/or_null.hpp"
@@ -63,7 +64,7 @@ RunPerformance performance_from(const json& value) {
 
 // Of the first rank.
 json numa_json() {
-  const auto nodes = record::numa_nodes(record::allowed_processors());
+  const auto nodes = record::numa_nodes(core::allowed_processors());
   if (!nodes) return nullptr;
   return {{"nodes", nodes->machine},
           {"nodes_of_rank", nodes->process},

@@ -1,7 +1,5 @@
 #include "profiling/record/numa_nodes.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -59,17 +57,6 @@ std::vector<int> processor_list(const std::string& list) {
     }
     for (int one = first; one <= last; ++one) processors.push_back(one);
     if (text.starts_with(',')) text.remove_prefix(1);
-  }
-  return processors;
-}
-
-std::vector<int> allowed_processors() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  std::vector<int> processors;
-  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return processors;
-  for (int one = 0; one < CPU_SETSIZE; ++one) {
-    if (CPU_ISSET(one, &mask)) processors.push_back(one);
   }
   return processors;
 }

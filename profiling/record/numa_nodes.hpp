@@ -20,9 +20,6 @@ std::optional<NumaNodes> numa_nodes(
     const std::vector<int>& processors,
     const std::filesystem::path& nodes = "/sys/devices/system/node");
 
-// The calling thread's: what it was pinned to counts.
-std::vector<int> allowed_processors();
-
 // "0-3,8,10-11"; what is no list is empty.
 std::vector<int> processor_list(const std::string& text);
 

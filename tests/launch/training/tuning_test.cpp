@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/processors.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -47,29 +49,29 @@ TEST(TuningTest, ranks_with_the_same_cores_of_a_node_share_them) {
 }
 
 TEST(TuningTest, thread_that_is_pinned_and_its_threads_have_their_share_and_others_keep_all) {
-  const std::vector<int> all = allowed_cores();
+  const std::vector<int> all = core::allowed_processors();
   ASSERT_FALSE(all.empty());
   if (all.size() < 2) GTEST_SKIP() << "one processor cannot be shared out";
   std::vector<int> pinned, started_later;
   std::thread([&] {
     pin_and_set_threads(all, {.index = 1, .count = 2}, std::nullopt);
-    pinned = allowed_cores();
-    std::thread([&] { started_later = allowed_cores(); }).join();
+    pinned = core::allowed_processors();
+    std::thread([&] { started_later = core::allowed_processors(); }).join();
   }).join();
 
   const auto half = static_cast<std::ptrdiff_t>(all.size() / 2);
   EXPECT_EQ(pinned, std::vector<int>(all.begin() + half, all.end()));
   EXPECT_EQ(started_later, pinned);
-  EXPECT_EQ(allowed_cores(), all);
+  EXPECT_EQ(core::allowed_processors(), all);
 }
 
 TEST(TuningTest, thread_that_is_not_to_be_pinned_has_the_number_of_its_share_alone) {
-  const std::vector<int> all = allowed_cores();
+  const std::vector<int> all = core::allowed_processors();
   int threads = 0;
   std::vector<int> after;
   std::thread([&] {
     threads = pin_and_set_threads(all, {.index = 0, .count = 2}, std::nullopt, Pinning::kOff);
-    after = allowed_cores();
+    after = core::allowed_processors();
   }).join();
   EXPECT_EQ(threads, std::max(1, static_cast<int>(all.size()) / 2));
   EXPECT_EQ(after, all);
