@@ -52,12 +52,15 @@ StepStatistics DataParallel::update(double learning_rate) {
 }
 void DataParallel::prepare_update(double learning_rate) { impl_->prepare_update(learning_rate); }
 StepStatistics DataParallel::update_prepared() { return impl_->update_prepared(); }
-void DataParallel::count_replayed_step() { set_steps_taken(steps_taken() + 1); }
+void DataParallel::count_replayed_step() { impl_->set_steps_taken(steps_taken() + 1); }
 void DataParallel::abandon_step(std::int64_t taken) { impl_->abandon_step(taken); }
 std::uint64_t DataParallel::layout() const { return impl_->layout(); }
 void DataParallel::await_weights() const { impl_->await_weights(); }
 std::int64_t DataParallel::steps_taken() const { return impl_->steps_taken(); }
-void DataParallel::set_steps_taken(std::int64_t steps) { impl_->set_steps_taken(steps); }
+void DataParallel::set_steps_taken(std::int64_t steps) {
+  impl_->set_steps_taken(steps);
+  impl_->step_update().forget_bad_norm();
+}
 std::vector<ParameterState> DataParallel::states() const { return impl_->states(); }
 bool DataParallel::shards_state() const { return impl_->shards_state(); }
 void DataParallel::gather_states(const StatePlace& place) { impl_->gather_states(place); }

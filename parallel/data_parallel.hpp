@@ -154,7 +154,8 @@ class DataParallel {
   void await_weights() const;
 
   // Calls of update(); set when resuming. Bias correction depends on it, and on how many of these
-  // updates the loss scale has left out.
+  // updates the loss scale has left out. Setting it ends what first_bad_step() says: the state is
+  // another one.
   std::int64_t steps_taken() const;
   void set_steps_taken(std::int64_t steps);
 

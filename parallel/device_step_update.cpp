@@ -7,6 +7,10 @@ namespace {
 
 constexpr auto kLossScaleAt =
     static_cast<std::int64_t>(offsetof(optim::StepScalars, loss_scale) / sizeof(double));
+constexpr auto kFirstBadAt =
+    static_cast<std::int64_t>(offsetof(optim::StepScalars, first_bad_step) / sizeof(double));
+constexpr auto kLeavesOutAt =
+    static_cast<std::int64_t>(offsetof(optim::StepScalars, leaves_out) / sizeof(double));
 constexpr auto kLossScales =
     static_cast<std::int64_t>(sizeof(optim::LossScaleState) / sizeof(double));
 
@@ -78,6 +82,12 @@ optim::LossScaleState DeviceStepUpdate::loss_scale_state() const {
 
 void DeviceStepUpdate::restore_loss_scale(const optim::LossScaleState& state) {
   if (has_loss_scale()) put_loss_scale(optim::resumed_state(loss_scale_config_, state));
+}
+
+void DeviceStepUpdate::forget_bad_norm() {
+  const torch::NoGradGuard no_grad;
+  scalars()[kFirstBadAt].zero_();
+  scalars()[kLeavesOutAt].zero_();
 }
 
 void DeviceStepUpdate::put_loss_scale(const optim::LossScaleState& state) {

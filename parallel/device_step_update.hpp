@@ -17,6 +17,7 @@ class DeviceStepUpdate : public StepUpdate {
   torch::Tensor scalars() const final { return norm_.scalars(); }
   torch::Tensor loss_scale() const final { return loss_scale_; }
   optim::LossScaleState loss_scale_state() const final;  // waits for the device
+  void forget_bad_norm() override;
   void restore_loss_scale(const optim::LossScaleState& state) final;
 
  protected:

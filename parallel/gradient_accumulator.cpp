@@ -16,8 +16,7 @@ torch::Tensor GradientAccumulator::lend(std::size_t parameter) {
 
 bool GradientAccumulator::take_lent(std::size_t parameter) {
   if (filled_[parameter] || times_asked_[parameter] != 1) return false;
-  // A tensor of its own, whose version counts what is written through it alone.
-  parameters_.at(parameter).tensor.mutable_grad() = gradients_.view(parameter).variable_data();
+  hold_sum(parameter, gradients_.view(parameter));
   filled_[parameter] = true;
   return true;
 }
@@ -38,33 +37,45 @@ void GradientAccumulator::begin_step() {
     parameter.tensor.mutable_grad().reset();
   filled_.assign(filled_.size(), false);
   times_asked_.assign(times_asked_.size(), 0);
-  unrounded_.assign(unrounded_.size(), torch::Tensor());
+  sums_.assign(sums_.size(), Sum());
 }
 
 bool GradientAccumulator::adds_before_rounding() const {
   return core::size_of(parameters_.dtype()) > core::size_of(gradients_.dtype());
 }
 
-void GradientAccumulator::require_sum(std::size_t parameter, bool is_sum) const {
-  if (is_sum) return;
+// The version of a view counts what is written anywhere in the buffer, that of its data only what
+// is written through it.
+void GradientAccumulator::hold_sum(std::size_t parameter, const torch::Tensor& sum) {
+  sums_[parameter] = {.tensor = sum.variable_data()};
+  parameters_.at(parameter).tensor.mutable_grad() = sums_[parameter].tensor;
+}
+
+// Autograd has added to it so many times, and nobody else has touched it.
+void GradientAccumulator::require_sum(std::size_t parameter, std::int64_t additions) {
+  Sum& sum = sums_[parameter];
+  sum.version += additions;
+  const torch::Tensor& gradient = parameters_.at(parameter).tensor.grad();
+  if (sum.tensor.is_same(gradient) && gradient._version() == sum.version) return;
   throw core::Error(fmt::format(
       "Parameter '{}' has another gradient than the one that its micro-steps add to. Each step "
-      "begins without gradients: do not call zero_grad() between micro-steps, nor "
-      "backward() with create_graph.",
+      "begins without gradients: do not call zero_grad() between micro-steps, nor write into "
+      "gradients, nor backward() with create_graph.",
       parameters_.at(parameter).name));
 }
 
 void GradientAccumulator::take_unrounded(std::size_t parameter, MicroStep micro_step) {
-  const torch::Tensor& gradient = parameters_.at(parameter).tensor.grad();
-  torch::Tensor& sum = unrounded_[parameter];
-  require_sum(parameter, !sum.defined() || sum.is_same(gradient));
-  sum = gradient;
+  if (sums_[parameter].tensor.defined()) {
+    require_sum(parameter, 1);
+  } else {
+    hold_sum(parameter, parameters_.at(parameter).tensor.grad());
+  }
   if (micro_step == MicroStep::kLast) round_into_view(parameter);
 }
 
 void GradientAccumulator::round_into_view(std::size_t parameter) {
-  gradients_.view(parameter).copy_(unrounded_[parameter]);
-  unrounded_[parameter] = torch::Tensor();
+  gradients_.view(parameter).copy_(sums_[parameter].tensor);
+  sums_[parameter] = {};
   parameters_.at(parameter).tensor.mutable_grad() = torch::Tensor();
   filled_[parameter] = true;
 }
@@ -80,8 +91,7 @@ void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   if (adds_before_rounding()) return take_unrounded(parameter, micro_step);
   const torch::Tensor& view = gradients_.view(parameter);
   const bool same_dtype = parameters_.dtype() == gradients_.dtype();
-  if (filled_[parameter] && same_dtype)  // autograd has added to the view itself
-    return require_sum(parameter, gradient.data_ptr() == view.data_ptr());
+  if (filled_[parameter] && same_dtype) return require_sum(parameter, 1);
   if (filled_[parameter]) {
     view.add_(gradient);
   } else if (gradient.data_ptr() != view.data_ptr()) {
@@ -89,15 +99,14 @@ void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   }
   filled_[parameter] = true;
   gradient = same_dtype ? view : torch::Tensor();
+  if (same_dtype && micro_step == MicroStep::kMoreFollow) hold_sum(parameter, view);
 }
 
 void GradientAccumulator::fill_if_missing(std::size_t parameter) {
-  if (filled_[parameter]) return;
   const torch::NoGradGuard no_grad;
-  if (const torch::Tensor& sum = unrounded_[parameter]; sum.defined()) {
-    require_sum(parameter, sum.is_same(parameters_.at(parameter).tensor.grad()));
-    return round_into_view(parameter);
-  }
+  if (sums_[parameter].tensor.defined()) require_sum(parameter, 0);
+  if (filled_[parameter]) return;
+  if (sums_[parameter].tensor.defined()) return round_into_view(parameter);
   gradients_.view(parameter).zero_();
   filled_[parameter] = true;
 }

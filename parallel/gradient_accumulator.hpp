@@ -25,7 +25,7 @@ class GradientAccumulator {
         gradients_(gradients),
         filled_(parameters.size(), false),
         times_asked_(parameters.size(), 0),
-        unrounded_(parameters.size()) {}
+        sums_(parameters.size()) {}
   ~GradientAccumulator() { begin_step(); }  // no parameter keeps a view of memory that is not ours
   GradientAccumulator(const GradientAccumulator&) = delete;
   GradientAccumulator& operator=(const GradientAccumulator&) = delete;
@@ -48,8 +48,8 @@ class GradientAccumulator {
   void begin_step();
 
   // Inside backward, once a parameter and micro-step. Throws Error for a sparse gradient, and where
-  // autograd has not added to that of the micro-steps before: somebody has taken it away
-  // (zero_grad()), or backward made another tensor of the sum (create_graph).
+  // autograd has not added to that of the micro-steps before: somebody has taken it away or written
+  // into it (zero_grad()), or backward made another tensor of the sum (create_graph).
   void take(std::size_t parameter, MicroStep micro_step);
 
   // For one that the last micro-step did not reach. Where no other did, it counts as zero. Throws
@@ -58,16 +58,23 @@ class GradientAccumulator {
 
  private:
   bool adds_before_rounding() const;
-  void require_sum(std::size_t parameter, bool is_sum) const;
+  void hold_sum(std::size_t parameter, const torch::Tensor& sum);
+  void require_sum(std::size_t parameter, std::int64_t additions);
   void take_unrounded(std::size_t parameter, MicroStep micro_step);
   void round_into_view(std::size_t parameter);
 
   const ParameterSpace& parameters_;
   const GradientSpace& gradients_;
-  std::vector<bool> filled_;              // in this step
-  std::vector<int> times_asked_;          // for its place, since it had no gradient
-  std::vector<torch::Tensor> unrounded_;  // autograd's own sum so far; held, so that no other one
-                                          // can have its address
+  std::vector<bool> filled_;      // in this step
+  std::vector<int> times_asked_;  // for its place, since it had no gradient
+
+  // What autograd adds to: a tensor of its own over the flat buffer, or over what autograd has made
+  // where that is wider. Held, so that no other one can have its address.
+  struct Sum {
+    torch::Tensor tensor;
+    std::int64_t version = 0;  // counts what is written through it
+  };
+  std::vector<Sum> sums_;
 };
 
 }  // namespace sidestream::parallel

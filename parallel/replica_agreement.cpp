@@ -89,10 +89,14 @@ std::string first_difference(const std::string& expected, const std::string& fou
   std::istringstream found_lines(found);
   std::string left;
   std::string right;
-  do {
-    if (!std::getline(expected_lines, left)) left = "nothing more";
-    if (!std::getline(found_lines, right)) right = "nothing more";
-  } while (left == right);
+  bool more = true;
+  while (more && left == right) {
+    const bool more_left = static_cast<bool>(std::getline(expected_lines, left));
+    const bool more_right = static_cast<bool>(std::getline(found_lines, right));
+    if (!more_left) left = "nothing more";
+    if (!more_right) right = "nothing more";
+    more = more_left || more_right;
+  }
   return fmt::format("expected {}, found {}", left, right);
 }
 
@@ -175,8 +179,9 @@ void broadcast_tensors(comm::Communicator& communicator, const std::vector<Param
 }
 
 void require_same_order(comm::Communicator& communicator, const std::vector<std::string>& names) {
-  const std::vector<std::string> all = communicator.exchange(
-      fmt::format("{}", fmt::join(names, "\n")), {.purpose = "the bucket order that was given"});
+  const std::vector<std::string> all =
+      communicator.exchange(fmt::format("'{}'", fmt::join(names, "'\n'")),
+                            {.purpose = "the bucket order that was given"});
   const auto other = std::ranges::find_if(all, [&](const auto& text) { return text != all[0]; });
   if (other == all.end()) return;
   throw core::AgreedError(

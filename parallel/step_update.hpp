@@ -71,6 +71,9 @@ class StepUpdate {
   // Doubles on the device, as optim::StepScalars; undefined on host ranks.
   virtual torch::Tensor scalars() const { return {}; }
 
+  // Weights are those of a state whose norms were finite: updates change something again.
+  virtual void forget_bad_norm() {}
+
   // See DataParallel.
   virtual torch::Tensor loss_scale() const = 0;
   virtual optim::LossScaleState loss_scale_state() const = 0;

@@ -281,6 +281,11 @@ TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step
       EXPECT_EQ(replicas.first_bad_step(), 2);
       EXPECT_EQ(weights_of(replicas), before);
       EXPECT_TRUE(torch::equal(replicas.states().front().moments.front().tensor, moment));
+
+      replicas.set_steps_taken(1);  // what a restore does with the state of then
+      run_toy_step(net, replicas, communicator, options, 2);
+      EXPECT_EQ(replicas.first_bad_step(), 0);
+      EXPECT_NE(weights_of(replicas), before);
     }
   }
 }

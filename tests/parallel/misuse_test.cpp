@@ -112,6 +112,10 @@ TEST(MisuseTest, ranks_that_give_other_orders_of_buckets_are_told) {
     if (communicator.rank() == 1) std::swap(order[0], order[1]);
     EXPECT_THAT(message_of<core::AgreedError>([&] { replicas.set_bucket_order(order); }),
                 HasSubstr("Rank 1 gave another bucket order"));
+    order = {"a"};
+    if (communicator.rank() == 1) order.push_back("");
+    EXPECT_THAT(message_of<core::AgreedError>([&] { replicas.set_bucket_order(order); }),
+                HasSubstr("expected nothing more, found ''"));
   });
 }
 
@@ -162,6 +166,14 @@ TEST_P(AccumulatedTest, gradients_that_are_taken_away_between_micro_steps_are_na
   expect_error([](ToyNet& net,
                   DataParallel& replicas) { step_of_two(net, replicas, [&] { net.zero_grad(); }); },
                "do not call zero_grad() between micro-steps");
+}
+
+TEST_P(AccumulatedTest, gradients_that_are_written_into_between_micro_steps_are_named) {
+  expect_error(
+      [](ToyNet& net, DataParallel& replicas) {
+        step_of_two(net, replicas, [&] { net.zero_grad(/*set_to_none=*/false); });
+      },
+      "nor write into gradients");
 }
 
 TEST_P(AccumulatedTest, sums_that_backward_puts_elsewhere_are_named) {
