@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
     std::optional<launch::ProgramGuard> guard;  // says who hangs, and leaves records of it
     if (folder != nullptr) {
       guard.emplace(session, folder);
-      checkpoint.emplace(folder, ranks, model, replicas);
+      checkpoint.emplace(folder, ranks, model, replicas,
+                         launch::ModuleCheckpointOptions{.heartbeat = guard->heartbeat()});
       checkpoint->restore();  // steps_taken() says how far the run was
     }
 

@@ -88,6 +88,7 @@ class ModuleCheckpoint::Impl {
 
   std::optional<nlohmann::json> restore() {
     replicas_.require_idle("ModuleCheckpoint::restore()");
+    begin(0);
     const auto found = agreed_checkpoint(communicator_, in_time(), [&] { return newest(); });
     if (!found) return std::nullopt;
     agree_in_time([&] { require_fits(*found); });
@@ -106,6 +107,7 @@ class ModuleCheckpoint::Impl {
   void save(const nlohmann::json& program) {
     replicas_.require_idle("ModuleCheckpoint::save()");
     const std::int64_t step = replicas_.steps_taken();
+    begin(step);
     agree_in_time([&] {
       require_small(program);
       require_settled();
@@ -122,6 +124,12 @@ class ModuleCheckpoint::Impl {
 
  private:
   bool is_first_rank() const { return communicator_.rank() == 0; }
+
+  // Peers that wait see what this rank does; what it may take is known here, until the next beat.
+  void begin(std::int64_t step) const {
+    options_.heartbeat->beat(ranges::Phase::kCheckpoint, step);
+    options_.heartbeat->rest();
+  }
 
   comm::CollectiveOptions in_time() const {
     return {.deadline = options_.deadline,

@@ -25,6 +25,7 @@
 #include <torch/torch.h>
 
 #include "comm/communicator.hpp"
+#include "launch/watch/heartbeat.hpp"
 #include "parallel/data_parallel.hpp"
 
 namespace sidestream::launch {
@@ -32,6 +33,8 @@ namespace sidestream::launch {
 struct ModuleCheckpointOptions {
   int keep = 2;                                                  // the newest ones; 0: all
   std::chrono::milliseconds deadline{std::chrono::minutes(10)};  // of a save or restore
+  // ProgramGuard::heartbeat() of a program that has one: the guard's limit does not count saves.
+  std::shared_ptr<Heartbeat> heartbeat = std::make_shared<Heartbeat>();
 };
 
 class ModuleCheckpoint {

@@ -30,8 +30,8 @@ Timeouts all_of(std::chrono::milliseconds limit) {
 
 ProgramGuard::ProgramGuard(Session& session, const std::filesystem::path& folder,
                            std::chrono::milliseconds limit)
-    : heartbeat_(session.communicator()),
-      guard_(session, all_of(limit), heartbeat_, flight_folder(session, folder), kWords),
+    : heartbeat_(std::make_shared<Heartbeat>(session.communicator())),
+      guard_(session, all_of(limit), *heartbeat_, flight_folder(session, folder), kWords),
       requests_(session.dump_request(), "ss-records",
                 [this] { guard_.flight().answer_request(); }) {}
 

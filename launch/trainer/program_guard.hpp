@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 
 #include "launch/assembly/rank_guard.hpp"
 #include "launch/process/dump_watch.hpp"
@@ -32,12 +33,14 @@ class ProgramGuard {
 
   // Before each step, from 1; by the thread that trains. Peers that wait for this rank say which
   // one it is in.
-  void beat(std::int64_t step) noexcept { heartbeat_.beat(ranges::Phase::kForward, step); }
+  void beat(std::int64_t step) noexcept { heartbeat_->beat(ranges::Phase::kForward, step); }
   // Nothing is expected until the next beat: for what takes as long as it takes.
-  void rest() noexcept { heartbeat_.rest(); }
+  void rest() noexcept { heartbeat_->rest(); }
+  // For ModuleCheckpointOptions: saves and restores have their own deadline, not this limit.
+  const std::shared_ptr<Heartbeat>& heartbeat() const noexcept { return heartbeat_; }
 
  private:
-  Heartbeat heartbeat_;
+  std::shared_ptr<Heartbeat> heartbeat_;
   RankGuard guard_;
   DumpWatch requests_;  // last: uses the rest
 };

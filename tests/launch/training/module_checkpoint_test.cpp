@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <ostream>
 
 #include "core/base/error.hpp"
@@ -33,6 +34,26 @@ std::vector<Configuration> configurations() {
           {"whole_then_sharded", config(), config(StateSharing::kSharded)},
           {"momentum", with_sgd(0.9), with_sgd(0.9)},
           {"no_moments", with_sgd(0), with_sgd(0)}};
+}
+
+// The guard of a program asks nothing of it while it saves, and its peers are told what it does.
+TEST(ModuleCheckpointSaveTest, is_no_part_of_a_step) {
+  const ScratchFolder folder;
+  run_ranks(2, [&](ThreadCommunicator& communicator) {
+    Network network(communicator.rank());
+    parallel::DataParallel replicas(network, communicator, config());
+    const auto heartbeat = std::make_shared<Heartbeat>(communicator);
+    ModuleCheckpoint checkpoint(folder.path(), communicator, network, replicas,
+                                {.heartbeat = heartbeat});
+    train(network, replicas, communicator, 1);
+    heartbeat->beat(ranges::Phase::kForward, 1);
+
+    checkpoint.save();
+
+    EXPECT_EQ(heartbeat->last().count, 0U);
+    heartbeat->beat(ranges::Phase::kForward, 2);
+    EXPECT_EQ(heartbeat->last().count, 3U);  // the save was one
+  });
 }
 
 class InterruptedModuleTest : public testing::TestWithParam<Configuration> {};
