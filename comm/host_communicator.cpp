@@ -97,7 +97,8 @@ void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
     warnings.push_back(space_warning(wanted, free));
     return;
   }
-  const NodeMeeting node = meeting_over(node_comm_.get());
+  NodeMeeting node = meeting_over(node_comm_.get());
+  node.huge_pages = config_.huge_pages;
   board_ = std::make_unique<NodeBoard>(node);
   windows_ = std::make_unique<WindowTable>(topology_.local_rank);
   windows_->add(SharedWindow(node, NodeCollectives::kBounceBytes));

@@ -141,7 +141,7 @@ std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const Trai
       .seed = options.seed,
       .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
       .first_step = start.first_step,
-      .first_sample = start.first_sample,
+      .first_sample = options.data.fix_batch ? 0 : start.first_sample,
       .workers = options.data.loader_workers,
       .prefetch = std::max(options.data.prefetch, 1),
       .max_held = memory.max_held,

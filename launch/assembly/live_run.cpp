@@ -34,7 +34,8 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
   if (state.samples == static_cast<std::uint64_t>(state.step) * samples_per_step) {
     return {.first_step = static_cast<std::uint64_t>(state.step) + 1};
   }
-  // Another global batch before: go on in the order where it stopped.
+  // Another global batch before, or batches left out by a rollback: go on in the order where it
+  // stopped.
   return {.first_step = 1, .first_sample = state.samples};
 }
 
@@ -109,6 +110,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
     StopReason reason = train_on(state, evaluator, reporter, recording);
     while (reason == StopReason::kRollback) {
       go_back(state, reporter);
+      recording.went_back(state.step);
       reason = train_on(state, evaluator, reporter, recording);
     }
     recording.finish();

@@ -188,14 +188,13 @@ void DeviceStepRunner::judge(const LateStep& late, int first_bad_rank, StepNumbe
   const bool is_dynamic = config_.loss_scale.kind == optim::LossScaling::kDynamic;
   const bool is_finite = bad_step == 0 && std::isfinite(late.scalars.grad_norm);
   const double least_scale = is_dynamic && !is_finite ? late.scalars.loss_scale.scale : 0;
-  const auto judgement = config_.judge->judge(
-      bad_step != 0
-          ? StepValues{.step = bad_step, .grad_norm = NAN, .least_loss_scale = least_scale}
-          : StepValues{.step = late.step,
-                       .loss = numbers.loss,
-                       .grad_norm = numbers.grad_norm,
-                       .bad_rank = first_bad_rank,
-                       .least_loss_scale = least_scale});
+  // Of a bad step between two looks the norm is all that is known.
+  const bool is_this_one = bad_step == 0 || bad_step == late.step;
+  const auto judgement = config_.judge->judge({.step = bad_step == 0 ? late.step : bad_step,
+                                               .loss = is_this_one ? numbers.loss : NAN,
+                                               .grad_norm = bad_step == 0 ? numbers.grad_norm : NAN,
+                                               .bad_rank = is_this_one ? first_bad_rank : -1,
+                                               .least_loss_scale = least_scale});
   numbers.anomaly = judgement.anomaly;
   numbers.updated = judgement.update;
 }

@@ -8,7 +8,7 @@ namespace sidestream::launch {
 enum class AnomalyPolicy {
   kOff,       // nobody looks
   kWarn,      // said and written down
-  kStop,      // the run ends with exit code 5; the weights are those before
+  kStop,      // the run ends with exit code 5, and saves nothing from that step on
   kSkip,      // the update is left out, the run goes on with the next batch
   kRollback,  // back to the newest checkpoint, and on with the batches that come next
 };

@@ -169,6 +169,16 @@ void check_is_there(const std::filesystem::path& raw) {
 
 }  // namespace
 
+void RunRecording::went_back(std::int64_t step) {
+  if (!in_window_) return;
+  in_window_ = false;
+  kineto_.reset();
+  recorder_.take();
+  if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
+  parts_.say(
+      fmt::format("back to step {}: the window of the profiler that was open is dropped", step));
+}
+
 void RunRecording::end_window(std::int64_t step) {
   in_window_ = false;
   const record::Recording recording = recorder_.take();

@@ -67,6 +67,9 @@ class RunRecording {
   void after(std::int64_t step, std::int64_t step_ns, std::int64_t data_wait_ns);
   // After the last step; collective.
   void finish();
+  // Training goes on from this step, before those of a window that is open: what that has seen is
+  // dropped, for it would be neither those steps nor those that follow.
+  void went_back(std::int64_t step);
 
   // Writes what is in the recorder now; any thread, also while a collective hangs. Comes back
   // within seconds, whatever the file system does. Never throws, and says what went wrong.

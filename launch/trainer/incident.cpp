@@ -71,8 +71,11 @@ Json incident_of(const Anomaly& anomaly, AnomalyPolicy policy, const BatchOfStep
   return incident;
 }
 
+// On a GPU the update of a spike is on its way before anybody has seen the loss.
 std::string stop_text(const Anomaly& anomaly) {
-  return fmt::format("{}. Weights were not changed. {}", anomaly.text(), advice_for(anomaly));
+  const char* weights =
+      anomaly.is_spike() ? "Nothing is saved from that step on" : "Weights were not changed";
+  return fmt::format("{}. {}. {}", anomaly.text(), weights, advice_for(anomaly));
 }
 
 std::string limit_text(const Anomaly& anomaly, std::int64_t limit) {

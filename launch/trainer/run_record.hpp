@@ -18,8 +18,8 @@
 
 namespace sidestream::launch {
 
-// Medians over the steps after the first three (allocation, bucket order, caches) that neither
-// evaluated nor saved.
+// Medians over the steps after the first three (allocation, bucket order, caches) that took an
+// update. Evaluations and waits for saves lie between steps.
 struct RunPerformance {
   std::int64_t steps = 0;  // that the medians are taken over
   double step_ms_p50 = 0;

@@ -66,15 +66,14 @@ std::optional<StopReason> Trainer::take_numbers(const StepOutcome& outcome) {
 
 // Writes an anomaly down, then ends the run, goes on or goes back, as the policies say.
 std::optional<StopReason> Trainer::meet(const StepNumbers& numbers) {
-  if (!numbers.anomaly) {
-    skipped_in_a_row_ = 0;
-    return std::nullopt;
-  }
+  if (numbers.updated) skipped_in_a_row_ = 0;
+  if (!numbers.anomaly) return std::nullopt;
   const Anomaly& anomaly = *numbers.anomaly;
   const AnomalyPolicy policy = parts_.judge.policy_for(anomaly);
   const comm::Communicator& ranks = session_.communicator();
   const auto steps_since = static_cast<std::uint64_t>(state_.step - anomaly.values.step);
-  const BatchOfStep batch{.first_index = state_.samples - steps_since * state_.samples_per_step,
+  const std::uint64_t in_order = state_.samples - steps_since * state_.samples_per_step;
+  const BatchOfStep batch{.first_index = options_.data.fix_batch ? 0 : in_order,
                           .batch_size = options_.data.batch_size_per_rank,
                           .grad_accumulation = options_.parallel.grad_accumulation,
                           .ranks = ranks.size()};

@@ -85,12 +85,25 @@ def check_skip(root, flags):
     check(metrics(root / "limit")[-1]["step"] == 5, metrics(root / "limit"))
 
 
+def check_warning_between_skips(root, flags):
+    """Updates that were taken with a warning end a row of those that were not."""
+    planted = "; ".join(f"nan:step={step}" for step in (130, 132, 134)) + "; " + "; ".join(f"spike:step={step}" for step in (131, 133))
+    train(RANKS, root / "alternating", flags + ["--steps", "136", "--nan-policy", "skip", "--max-skipped-steps", "2", "--inject", planted])
+    found = [(one["step"], one["action"]) for one in incidents(root / "alternating")]
+    check([step for step, action in found if action == "skip"] == [130, 132, 134], found)
+    check({131, 133} <= {step for step, action in found if action == "warn"}, found)
+
+
 def check_rollback(root, flags):
     """Back to the checkpoint of step 4; steps 5 and 6 are taken again, with the batches after the bad one."""
     rollback = flags + ["--steps", "9", "--nan-policy", "rollback", "--checkpoint-every", "4", "--lr-schedule", "constant", "--shuffle", "off"]
     output = train(RANKS, root / "rollback", rollback + ["--inject", "nan:rank=1,step=6"])
     check(len(messages(output, "step 6: back to step 4, and on with the batches that come next")) == 1, output)
     check([line["step"] for line in metrics(root / "rollback")] == list(range(1, 10)), metrics(root / "rollback"))
+    # Back into a window of the profiler: that is dropped, and the run goes on.
+    output = train(RANKS, root / "profiled", rollback + ["--inject", "nan:rank=1,step=6", "--profile", "wait=4,warmup=0,active=3,repeat=1"])
+    check("the window of the profiler that was open is dropped" in output, output)
+    check(losses(root / "profiled") == losses(root / "rollback"), "other losses with the profiler")
     incident, = incidents(root / "rollback")
     check((incident["step"], incident["action"]) == (6, "rollback"), incident)
     manifest = json.loads((checkpoint(root / "rollback", 9) / "manifest.json").read_text())
@@ -120,7 +133,7 @@ def check_spike(root, flags):
     train(RANKS, root / "skipped", spike + ["--spike-policy", "skip"])
     check([(one["step"], one["action"]) for one in incidents(root / "skipped")] == [(135, "skip")], incidents(root / "skipped"))
     output = train(RANKS, root / "stopped", spike + ["--spike-policy", "stop", "--checkpoint-every", "50"], expect=NUMERICS)
-    check(len(messages(output, "step 135: the loss of ")) == 1 and "Weights were not changed" in output, output)
+    check(len(messages(output, "step 135: the loss of ")) == 1 and "Nothing is saved from that step on" in output, output)
     check([(one["step"], one["action"]) for one in incidents(root / "stopped")] == [(135, "stop")], incidents(root / "stopped"))
     check(sorted(folder.name for folder in (root / "stopped/checkpoints").iterdir()) == ["step_00000050", "step_00000100"],
           "a checkpoint after the spike")
@@ -155,6 +168,7 @@ def main():
         check_stop(root, flags)
         check_infinite_gradient(root, flags)
         check_skip(root, flags)
+        check_warning_between_skips(root, flags)
         check_rollback(root, flags)
         check_spike(root, flags)
         check_drift(root, flags)
