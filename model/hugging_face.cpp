@@ -75,7 +75,8 @@ struct Field {
 
 }  // namespace
 
-json to_hugging_face(const ModelConfig& config) {
+json to_hugging_face(const ModelConfig& config, std::optional<std::int64_t> end_of_text) {
+  const json end = end_of_text ? json(*end_of_text) : json();
   const bool mlp = config.family == "mlp";
   return {{"architectures", json::array({mlp ? "SidestreamMlp" : "GPT2LMHeadModel"})},
           {"model_type", mlp ? kMlpType : "gpt2"},
@@ -96,8 +97,8 @@ json to_hugging_face(const ModelConfig& config) {
           {"scale_attn_by_inverse_layer_idx", false},
           {"reorder_and_upcast_attn", false},
           {"tie_word_embeddings", true},
-          {"bos_token_id", config.vocab_size - 1},
-          {"eos_token_id", config.vocab_size - 1}};
+          {"bos_token_id", end},
+          {"eos_token_id", end}};
 }
 
 ModelConfig from_hugging_face(const json& object) {

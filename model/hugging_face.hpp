@@ -8,13 +8,17 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "model/config.hpp"
 
 namespace sidestream::model {
 
-nlohmann::json to_hugging_face(const ModelConfig& config);
+// end_of_text: the token that ends a text, by which generate() of transformers stops; empty: none
+// is known.
+nlohmann::json to_hugging_face(const ModelConfig& config,
+                               std::optional<std::int64_t> end_of_text = {});
 
 // padded_vocab_size becomes vocab_size, fused_ops its default. Throws CheckpointError naming a
 // field that is missing, of another type, or asks for something that this GPT-2 does not do.

@@ -26,11 +26,11 @@ UniqueFd open_or_throw(const std::filesystem::path& path, int flags, std::string
   return fd;
 }
 
-std::size_t regular_size(const UniqueFd& fd, const std::filesystem::path& path) {
+struct stat regular_status(const UniqueFd& fd, const std::filesystem::path& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw Error(system_error_text("cannot stat", path, errno));
   if (!S_ISREG(status.st_mode)) throw Error("not a regular file: " + path.string());
-  return static_cast<std::size_t>(status.st_size);
+  return status;
 }
 
 // path: what messages name, which is the file that somebody asked for.
@@ -67,7 +67,10 @@ std::string system_error_text(std::string_view what, const std::filesystem::path
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   const UniqueFd fd = open_or_throw(path, O_RDONLY, "cannot open");
-  size_ = regular_size(fd, path);
+  const struct stat status = regular_status(fd, path);
+  size_ = static_cast<std::size_t>(status.st_size);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   if (size_ == 0) return;  // mmap refuses a length of zero
   void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (address == MAP_FAILED) fail_to_map(path, errno);
@@ -78,12 +81,16 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      device_(other.device_),
+      inode_(other.inode_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   return *this;
 }
 
@@ -91,6 +98,13 @@ MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
   forget_mapping(data_);
   ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+std::optional<std::size_t> MappedFile::size_now() const noexcept {
+  struct stat status {};
+  if (::stat(path_.c_str(), &status) != 0) return std::nullopt;
+  if (status.st_dev != device_ || status.st_ino != inode_) return std::nullopt;
+  return static_cast<std::size_t>(status.st_size);
 }
 
 void MappedFile::drop_pages(std::size_t first, std::size_t count) const noexcept {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,6 +35,10 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
   const std::filesystem::path& path() const noexcept { return path_; }
 
+  // Bytes that the file has by now, which may have been cut or have grown. Nothing where another
+  // one has its name, or none: what is mapped is then as it was.
+  std::optional<std::size_t> size_now() const noexcept;
+
   // Pages that lie in these bytes no longer count as memory of this process. Whoever looks at them
   // again has them from the system's cache, or from the disk. Thread-safe.
   void drop_pages(std::size_t first, std::size_t count) const noexcept;
@@ -42,6 +48,7 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::uint64_t device_ = 0, inode_ = 0;
 };
 
 // The whole file. Throws Error with the system's text; more than limit_bytes is refused.

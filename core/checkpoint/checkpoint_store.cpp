@@ -66,10 +66,6 @@ auto as_checkpoint_error(Action action) {
         fmt::format("checkpoint: a value does not fit JSON: {}", core::json_words(error)));
   } catch (const core::CheckpointError&) {
     throw;
-  } catch (const core::WriteError& error) {
-    throw core::CheckpointError(
-        fmt::format("{}; finished checkpoints stay, and a run goes on from them once it can write",
-                    error.what()));
   } catch (const core::Error& error) {
     throw core::CheckpointError(error.what());
   }
@@ -180,7 +176,8 @@ bool give_name_back(const fs::path& folder) {
 void replace(const fs::path& pending, const fs::path& final_folder) {
   if (core::exchange_names(pending, final_folder)) {
     core::sync_folder(final_folder.parent_path());
-    fs::remove_all(pending);
+    std::error_code ignored;  // the new one is there; remove_leftovers() tries again, and says why
+    fs::remove_all(pending, ignored);
     return;
   }
   // A kill in between leaves it under a name that newest_valid() knows and remove_leftovers() gives

@@ -9,6 +9,12 @@
 #include "core/base/error.hpp"
 
 namespace sidestream::checkpoint {
+namespace {
+
+constexpr const char* kWhatStays =
+    "; finished checkpoints stay, and a run goes on from them once it can write";
+
+}  // namespace
 
 HashedFile::HashedFile(const std::filesystem::path& path)
     : path_(path), fd_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
@@ -20,7 +26,7 @@ HashedFile::~HashedFile() {
 }
 
 void HashedFile::fail(std::string_view what) const {
-  throw core::CheckpointError(core::system_error_text(what, path_, errno));
+  throw core::CheckpointError(core::system_error_text(what, path_, errno) + kWhatStays);
 }
 
 void HashedFile::write(std::span<const std::byte> bytes) {
@@ -35,7 +41,7 @@ void HashedFile::write(std::span<const std::byte> bytes) {
       core::write_all(fd_.get(), {reinterpret_cast<const char*>(piece.data()), piece.size()},
                       path_);
     } catch (const core::Error& error) {
-      throw core::CheckpointError(error.what());
+      throw core::CheckpointError(error.what() + std::string(kWhatStays));
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/checkpoint/tensor_assignment.hpp"
@@ -62,7 +63,9 @@ TensorSet::TensorSet(std::span<const std::filesystem::path> files) {
 TensorSet TensorSet::open_model(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kModelFile;
   if (!std::filesystem::exists(file)) refuse_other_weights(folder);
-  return TensorSet(std::span(&file, 1));
+  TensorSet tensors(std::span(&file, 1));
+  tensors.name_as_with_head();
+  return tensors;
 }
 
 TensorSet TensorSet::open_model(const Checkpoint& checkpoint) {
@@ -76,6 +79,14 @@ TensorSet TensorSet::open_optimizer(const Checkpoint& checkpoint) {
   for (int rank = 0; rank < ranks; ++rank)
     files.push_back(listed_file(checkpoint, optimizer_file_name(rank, ranks)));
   return TensorSet(files);
+}
+
+void TensorSet::name_as_with_head() {
+  constexpr const char* kModel = "transformer.";
+  if (!contains("wte.weight") || contains(std::string(kModel) + "wte.weight")) return;
+  std::unordered_map<std::string, TensorView> renamed;
+  for (const auto& [name, tensor] : by_name_) renamed.emplace(kModel + name, tensor);
+  by_name_ = std::move(renamed);
 }
 
 TensorView TensorSet::at(std::string_view name) const {

@@ -21,7 +21,8 @@ class TensorSet {
   // of the same name.
   explicit TensorSet(std::span<const std::filesystem::path> files);
 
-  // model.safetensors of a folder (a checkpoint's or one of Hugging Face).
+  // model.safetensors of a folder (a checkpoint's or one of Hugging Face). Names of a model without
+  // its head (`wte.weight`, as OpenAI's own GPT-2 is published) get the `transformer.` before them.
   static TensorSet open_model(const std::filesystem::path& folder);
   // The same, and all optimizer shards, of a checkpoint. Throw CheckpointError when the manifest
   // does not list them.
@@ -34,6 +35,8 @@ class TensorSet {
   std::vector<std::string> names() const;  // sorted
 
  private:
+  void name_as_with_head();
+
   std::vector<std::unique_ptr<SafetensorsReader>> readers_;
   std::unordered_map<std::string, TensorView> by_name_;
 };

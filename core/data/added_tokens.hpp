@@ -16,8 +16,10 @@ namespace sidestream::data {
 
 class AddedTokens {
  public:
-  // Keeps views of the tokens' texts.
+  // Keeps copies of the tokens, and places among them: is not copied itself.
   explicit AddedTokens(const std::vector<AddedToken>& tokens);
+  AddedTokens(const AddedTokens&) = delete;
+  AddedTokens& operator=(const AddedTokens&) = delete;
 
   struct Sink {
     std::function<void(std::string_view)> on_text;

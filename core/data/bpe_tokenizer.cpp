@@ -21,7 +21,24 @@ struct WordHash {
   }
 };
 
-bool printable(char character) { return character > 0x20 && character < 0x7F; }
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+// The character that begins here is certainly no white space. Beyond ASCII white space is U+0085,
+// U+00A0, U+1680, U+2000 to U+205F and U+3000: what begins as these do is left alone.
+bool begins_no_space(std::string_view text, std::size_t at) {
+  const auto lead = static_cast<unsigned char>(text[at]);
+  if (lead < 0x80) return lead > 0x20 && lead < 0x7F;
+  const unsigned char next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0;
+  return next >= 0x80 && lead != 0xC2 && !(lead == 0xE1 && next == 0x9A) &&
+         !(lead == 0xE2 && next <= 0x81) && !(lead == 0xE3 && next == 0x80);
+}
+
+// The same of the character before `end`.
+bool ends_in_no_space(std::string_view text, std::size_t end) {
+  std::size_t at = end - 1;
+  for (int back = 0; back < 3 && at > 0 && is_continuation(text[at]); ++back) --at;
+  return !is_continuation(text[at]) && begins_no_space(text.substr(0, end), at);
+}
 
 }  // namespace
 
@@ -77,6 +94,11 @@ class BpeEncoder final : public Encoder {
 
   // Leaves the ids in symbols_.
   void merge_word(std::string_view word) {
+    constexpr std::size_t kLongest = std::size_t{1} << 30;
+    if (word.size() > kLongest)
+      throw core::DataError("cannot encode: a word of " + std::to_string(word.size()) +
+                            " bytes without white space in it; at most " +
+                            std::to_string(kLongest) + " fit");
     symbols_.clear();
     const auto whole = tokenizer_.words_.find(word);
     if (whole != tokenizer_.words_.end()) {
@@ -106,19 +128,19 @@ BpeTokenizer::BpeTokenizer(BpeDefinition definition)
   for (const AddedToken& token : definition_.added) words_.erase(token.text);
 }
 
-std::uint32_t BpeTokenizer::end_of_text() const {
-  if (!definition_.end_of_text) {
-    throw core::DataError(
-        "the tokenizer has no token that ends a text: expected <|endoftext|> among added_tokens");
-  }
-  return *definition_.end_of_text;
-}
-
+// A line that ends between two characters that are no white space is a word of its own, and a space
+// between two such characters begins one.
 std::size_t BpeTokenizer::safe_cut(std::string_view text, std::size_t wanted) const {
-  // A prefix space would come before each part, and a token with a newline could be cut in two.
-  if (definition_.add_prefix_space || added_.any_contains('\n')) return text.size();
-  for (std::size_t i = std::max<std::size_t>(wanted, 2); i < text.size(); ++i) {
-    if (text[i - 1] == '\n' && printable(text[i - 2]) && printable(text[i])) return i;
+  // A prefix space would come before a part that does not begin with one; a token that has the
+  // character could be cut in two.
+  const bool at_lines = !definition_.add_prefix_space && !added_.any_contains('\n');
+  const bool at_spaces = !added_.any_contains(' ');
+  for (std::size_t i = std::max<std::size_t>(wanted, 2); i + 1 < text.size(); ++i) {
+    if (at_lines && text[i - 1] == '\n' && ends_in_no_space(text, i - 1) &&
+        begins_no_space(text, i))
+      return i;
+    if (at_spaces && text[i] == ' ' && ends_in_no_space(text, i) && begins_no_space(text, i + 1))
+      return i;
   }
   return text.size();
 }

@@ -26,7 +26,7 @@ class BpeTokenizer final : public Tokenizer {
   std::uint32_t vocab_size() const override {
     return static_cast<std::uint32_t>(definition_.tokens.size());
   }
-  std::uint32_t end_of_text() const override;
+  std::optional<std::uint32_t> find_end_of_text() const override { return definition_.end_of_text; }
   // After a newline between two printable ASCII characters: there GPT-2's pattern cuts whatever
   // surrounds it.
   std::size_t safe_cut(std::string_view text, std::size_t wanted) const override;

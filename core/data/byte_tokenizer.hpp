@@ -11,7 +11,7 @@ class ByteTokenizer final : public Tokenizer {
 
   std::string_view kind() const override { return "bytes"; }
   std::uint32_t vocab_size() const override { return kEndOfText + 1; }
-  std::uint32_t end_of_text() const override { return kEndOfText; }
+  std::optional<std::uint32_t> find_end_of_text() const override { return kEndOfText; }
   std::size_t safe_cut(std::string_view text, std::size_t wanted) const override;
   bool needs_utf8() const override { return false; }
   std::unique_ptr<Encoder> make_encoder(SpecialTokens special) const override;

@@ -1,6 +1,7 @@
 #include "core/data/dataset_info.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -28,13 +29,28 @@ json to_json(const SplitInfo& split) {
       {"tokens", split.tokens}, {"files", split.files}, {"bytes", split.bytes}, {"shards", shards}};
 }
 
-SplitInfo split_of(const json& value) {
-  SplitInfo split{.tokens = value.at("tokens"),
-                  .files = value.at("files"),
-                  .bytes = value.at("bytes"),
+// A conversion alone would cut and turn round what does not fit.
+template <typename T>
+T count_in(const std::filesystem::path& folder, const json& object, const char* key) {
+  const json& value = object.at(key);
+  const auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= most) return value.get<T>();
+  throw DataError({(folder / DatasetInfo::kFileName).string(),
+                   {},
+                   std::string("a whole number from 0 to ") + std::to_string(most) + " as " + key,
+                   value.dump()});
+}
+
+SplitInfo split_of(const std::filesystem::path& folder, const json& value) {
+  const auto count = [&](const json& object, const char* key) {
+    return count_in<std::uint64_t>(folder, object, key);
+  };
+  SplitInfo split{.tokens = count(value, "tokens"),
+                  .files = count(value, "files"),
+                  .bytes = count(value, "bytes"),
                   .shards = {}};
   for (const json& shard : value.at("shards"))
-    split.shards.push_back({shard.at("file"), shard.at("tokens")});
+    split.shards.push_back({shard.at("file"), count(shard, "tokens")});
   return split;
 }
 
@@ -54,14 +70,14 @@ std::string tokenizer_of(const std::filesystem::path& folder, const std::string&
 
 DatasetInfo info_of(const std::filesystem::path& folder, const json& root) {
   DatasetInfo info{.tokenizer = tokenizer_of(folder, root.at("tokenizer").get<std::string>()),
-                   .vocab_size = root.at("vocab_size"),
-                   .end_of_text = root.at("end_of_text"),
+                   .vocab_size = count_in<std::uint32_t>(folder, root, "vocab_size"),
+                   .end_of_text = count_in<std::uint32_t>(folder, root, "end_of_text"),
                    .val_fraction = root.at("val_fraction"),
-                   .seed = root.at("seed"),
-                   .train = split_of(root.at("train")),
-                   .validation = split_of(root.at("val")),
+                   .seed = count_in<std::uint64_t>(folder, root, "seed"),
+                   .train = split_of(folder, root.at("train")),
+                   .validation = split_of(folder, root.at("val")),
                    .skipped = {},
-                   .skipped_files = root.at("skipped_files")};
+                   .skipped_files = count_in<std::uint64_t>(folder, root, "skipped_files")};
   for (const json& entry : root.at("skipped"))
     info.skipped.push_back({entry.at("name"), entry.at("reason")});
   return info;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,6 +82,10 @@ class StagedFolder {
   StagedFolder(const fs::path& target, ExistingOutput existing)
       : target_(absolute_without_slash(target)) {
     give_back_replaced(target_);
+    require(!is_mount_point(target_),
+            "output " + target_.string() +
+                ": is a mount point, which has no place for a whole folder to be renamed to: give "
+                "a folder inside it");
     if (fs::exists(target_) && !fs::is_directory(target_))
       throw ConfigError("output " + target_.string() + ": expected a folder, found something else");
     if (fs::exists(target_) && !fs::is_empty(target_)) check_replaceable(existing);
@@ -137,9 +142,17 @@ class StagedFolder {
     return "; what was prepared is lost: give another folder, or mend this one";
   }
 
+  // Where a link leads to: the folder lies there, and not beside the link.
   static fs::path absolute_without_slash(const fs::path& target) {
     const fs::path whole = fs::absolute(target).lexically_normal();
-    return whole.has_filename() ? whole : whole.parent_path();
+    const fs::path name = whole.has_filename() ? whole : whole.parent_path();
+    return fs::is_symlink(name) && fs::exists(name) ? fs::canonical(name) : name;
+  }
+
+  static bool is_mount_point(const fs::path& target) {
+    struct statx about {};
+    if (::statx(AT_FDCWD, target.c_str(), 0, STATX_BASIC_STATS, &about) != 0) return false;
+    return (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 
   void check_replaceable(ExistingOutput existing) {
@@ -183,12 +196,7 @@ class Preparation {
  private:
   ShardSeries::Options series_options(const fs::path& folder, Split split) const {
     return {folder, split, width_for(tokenizer_.vocab_size()), config_.shard_tokens,
-            [this] { stop_if_asked(); }};
-  }
-
-  void stop_if_asked() const {
-    if (config_.stop_requested && config_.stop_requested())
-      throw core::Error("prepare: stopped as asked; nothing was left behind");
+            [this] { config_.stop_if_asked(); }};
   }
 
   // Tokenises some segments in parallel and writes them in order; returns where the next window
@@ -201,10 +209,10 @@ class Preparation {
       bytes += plan_.segments[last].last - plan_.segments[last].first;
       ++last;
     }
-    stop_if_asked();
     std::vector<std::vector<std::uint32_t>> ids(last - first);
     parallel_for({.count = ids.size(), .threads = config_.threads, .thread_name = "ss-prepare"},
                  [&](std::uint64_t i, int thread) {
+                   config_.stop_if_asked();
                    encode(plan_.segments[first + i], *encoders_[static_cast<std::size_t>(thread)],
                           ids[i]);
                  });
@@ -280,6 +288,10 @@ void PrepareConfig::validate() const {
           "tokens of a shard must be from 1 to 2147483647, found " + std::to_string(shard_tokens));
   require(threads >= 1 && threads <= 1024,
           "threads must be from 1 to 1024, found " + std::to_string(threads));
+}
+
+void PrepareConfig::stop_if_asked() const {
+  if (stop_requested && stop_requested()) throw StoppedPrepare();
 }
 
 DatasetInfo prepare(const PrepareConfig& config) try {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/data/dataset_info.hpp"
 
 namespace sidestream::data {
@@ -38,11 +39,19 @@ struct PrepareConfig {
   ExistingOutput existing =
       ExistingOutput::kRefuse;  // kReplace: only of a folder that `prepare` made
   std::function<void(const PrepareProgress&)> on_progress = {};
-  // Asked every few megabytes; true: prepare throws Error and leaves nothing behind.
+  // Asked every few megabytes, by any thread; true: prepare throws StoppedPrepare and leaves
+  // nothing behind.
   std::function<bool()> stop_requested = {};
 
   // Throws ConfigError that names the field.
   void validate() const;
+  // Throws StoppedPrepare.
+  void stop_if_asked() const;
+};
+
+class StoppedPrepare : public core::Error {
+ public:
+  StoppedPrepare() : Error("prepare: stopped as asked; nothing was left behind") {}
 };
 
 // Throws ConfigError (configuration, output folder), DataError (no input, no text, bad tokenizer),

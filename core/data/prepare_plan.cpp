@@ -21,20 +21,38 @@ std::string_view text_of(const core::MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
+// What is looked at at once: some megabytes that end with a whole character.
+std::size_t piece_length(std::string_view text) {
+  constexpr std::size_t kPieceBytes = std::size_t{16} << 20, kLongestCharacter = 4;
+  if (text.size() <= kPieceBytes) return text.size();
+  std::size_t length = kPieceBytes;
+  while (length > kPieceBytes - kLongestCharacter &&
+         (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
+    --length;
+  return length;
+}
+
 // Why a file cannot be tokenised; empty when it can. Sets the size that was seen.
-std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer) {
+std::string reason_to_skip(CorpusFile& file, const Tokenizer& tokenizer,
+                           const PrepareConfig& config) {
   if (!file.fault.empty()) return file.fault;
   try {
     const core::MappedFile mapped(file.path);
     const std::string_view text = text_of(mapped);
     file.bytes = text.size();
     if (text.empty()) return "empty";
-    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
-      return "binary: a NUL at byte " + std::to_string(nul);
+    for (std::size_t first = 0; first < text.size();) {
+      config.stop_if_asked();
+      const std::string_view piece = text.substr(first, piece_length(text.substr(first)));
+      if (const std::size_t nul = piece.find('\0'); nul != std::string_view::npos)
+        return "binary: a NUL at byte " + std::to_string(first + nul);
+      const auto bad = tokenizer.needs_utf8() ? core::find_invalid_utf8(piece) : std::nullopt;
+      if (bad) return "not UTF-8 at byte " + std::to_string(first + *bad);
+      first += piece.size();
     }
-    if (!tokenizer.needs_utf8()) return "";
-    const auto bad = core::find_invalid_utf8(text);
-    return bad ? "not UTF-8 at byte " + std::to_string(*bad) : "";
+    return "";
+  } catch (const StoppedPrepare&) {
+    throw;
   } catch (const core::Error& error) {
     return error.what();
   }
@@ -88,7 +106,7 @@ void split_by_line(std::vector<Document>& documents, double val_fraction) {
 }
 
 std::vector<Segment> segments_of(std::size_t number, const Document& document,
-                                 const Tokenizer& tokenizer) {
+                                 const Tokenizer& tokenizer, const PrepareConfig& config) {
   std::vector<Segment> segments;
   const core::MappedFile mapped(document.file.path);
   if (mapped.bytes().size() != document.file.bytes) {
@@ -97,6 +115,7 @@ std::vector<Segment> segments_of(std::size_t number, const Document& document,
   const std::string_view text =
       text_of(mapped).substr(document.first, document.last - document.first);
   for (std::size_t first = 0; first < text.size();) {
+    config.stop_if_asked();
     const std::size_t length = tokenizer.safe_cut(text.substr(first), kSegmentBytes);
     segments.push_back({number, document.first + first, document.first + first + length, false});
     first += length;
@@ -108,8 +127,9 @@ std::vector<Segment> segments_of(std::size_t number, const Document& document,
 void take_usable(PreparePlan& plan, const PrepareConfig& config, const Tokenizer& tokenizer) {
   std::vector<CorpusFile> files = find_corpus_files(config.inputs, config.include);
   std::vector<std::string> reasons(files.size());
-  parallel_for({.count = files.size(), .threads = config.threads, .thread_name = "ss-prepare"},
-               [&](std::uint64_t i, int) { reasons[i] = reason_to_skip(files[i], tokenizer); });
+  parallel_for(
+      {.count = files.size(), .threads = config.threads, .thread_name = "ss-prepare"},
+      [&](std::uint64_t i, int) { reasons[i] = reason_to_skip(files[i], tokenizer, config); });
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!reasons[i].empty()) {
       plan.skipped.push_back({files[i].name, reasons[i]});
@@ -140,9 +160,10 @@ PreparePlan plan_prepare(const PrepareConfig& config, const Tokenizer& tokenizer
     }
   }
   std::vector<std::vector<Segment>> segments(plan.documents.size());
-  parallel_for(
-      {.count = segments.size(), .threads = config.threads, .thread_name = "ss-prepare"},
-      [&](std::uint64_t i, int) { segments[i] = segments_of(i, plan.documents[i], tokenizer); });
+  parallel_for({.count = segments.size(), .threads = config.threads, .thread_name = "ss-prepare"},
+               [&](std::uint64_t i, int) {
+                 segments[i] = segments_of(i, plan.documents[i], tokenizer, config);
+               });
   for (const auto& some : segments)
     plan.segments.insert(plan.segments.end(), some.begin(), some.end());
   return plan;

@@ -33,6 +33,7 @@ struct PreparePlan {
   std::vector<SkippedFile> skipped;
 };
 
+// Reads all files twice. Throws StoppedPrepare once PrepareConfig::stop_requested says so.
 PreparePlan plan_prepare(const PrepareConfig& config, const Tokenizer& tokenizer);
 
 }  // namespace sidestream::data

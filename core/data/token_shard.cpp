@@ -156,11 +156,10 @@ void TokenShard::open_megatron(const std::filesystem::path& index) {
 
 // A shard that was removed or replaced is still whole for those who have it open.
 void TokenShard::require_whole() const {
-  std::error_code gone;
-  const std::uintmax_t bytes = std::filesystem::file_size(path(), gone);
-  if (gone || bytes >= file_.bytes().size()) return;
+  const std::optional<std::size_t> bytes = file_.size_now();
+  if (!bytes || *bytes >= file_.bytes().size()) return;
   throw DataError(
-      {path().string(), bytes,
+      {path().string(), *bytes,
        "the " + std::to_string(file_.bytes().size()) + " bytes that it had when it was opened",
        "the end of the file: shards must not change while they are in use"});
 }

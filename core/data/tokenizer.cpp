@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "core/base/error.hpp"
 #include "core/data/bpe_tokenizer.hpp"
 #include "core/data/byte_tokenizer.hpp"
 
@@ -11,6 +12,14 @@ std::vector<std::uint32_t> Tokenizer::encode(std::string_view text, SpecialToken
   std::vector<std::uint32_t> ids;
   make_encoder(special)->encode(text, ids);
   return ids;
+}
+
+std::uint32_t Tokenizer::end_of_text() const {
+  if (const auto id = find_end_of_text()) return *id;
+  throw core::DataError(
+      "the tokenizer has no token that ends a text: expected <|endoftext|>, <|end_of_text|> or "
+      "</s> "
+      "among added_tokens");
 }
 
 std::unique_ptr<const Tokenizer> open_tokenizer(const std::string& name) {

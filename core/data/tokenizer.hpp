@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,10 @@ class Tokenizer {
 
   virtual std::string_view kind() const = 0;  // "bytes" or "bpe"
   virtual std::uint32_t vocab_size() const = 0;
-  // The id that separates documents. Throws DataError when the tokenizer has none.
-  virtual std::uint32_t end_of_text() const = 0;
+  // The id that separates documents, where there is one.
+  virtual std::optional<std::uint32_t> find_end_of_text() const = 0;
+  // Throws DataError where there is none.
+  std::uint32_t end_of_text() const;
   // The smallest offset >= wanted where text may be cut without changing any id, or text.size().
   virtual std::size_t safe_cut(std::string_view text, std::size_t wanted) const = 0;
   // Whether only UTF-8 can be encoded.

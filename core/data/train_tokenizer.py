@@ -29,7 +29,8 @@ def files_below(path, patterns):
     for folder, names, files in os.walk(path):
         names[:] = sorted(name for name in names if not name.startswith("."))
         found += [pathlib.Path(folder, name) for name in files
-                  if not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
+                  if (not patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+                  and pathlib.Path(folder, name).is_file()]  # no link to nothing, no pipe
     return sorted(found)
 
 

@@ -32,22 +32,23 @@ std::int64_t known_vocabulary(const TrainOptions& options) {
   return model::preset(options.model.preset).vocab_size;
 }
 
-// The file that checkpoints get a copy of; nothing for bytes. Looked at before training: at the
-// first save it would be too late.
-std::filesystem::path usable_tokenizer(const std::string& name,
-                                       const std::optional<data::DatasetInfo>& info,
-                                       std::int64_t vocab_size) {
+// The file that checkpoints get a copy of, nothing for bytes, and its end of a text. Looked at
+// before training: at the first save it would be too late.
+void take_tokenizer(const std::string& name, const std::optional<data::DatasetInfo>& info,
+                    DataSources& sources) {
   const auto tokenizer = data::open_tokenizer(name);
   const auto tokens = static_cast<std::int64_t>(tokenizer->vocab_size());
-  if (info ? tokens != vocab_size : tokens > vocab_size) {
+  if (info ? tokens != sources.vocab_size : tokens > sources.vocab_size) {
     throw core::DataError(fmt::format(
         "--tokenizer {}: expected the tokenizer that the data was made with, of {} tokens{}, found "
         "one of {}",
-        name, vocab_size, info ? " by its dataset.json" : "", tokens));
+        name, sources.vocab_size, info ? " by its dataset.json" : "", tokens));
   }
-  if (tokenizer->kind() == "bytes") return {};
+  if (const auto id = tokenizer->find_end_of_text(); id && !sources.end_of_text)
+    sources.end_of_text = *id;
+  if (tokenizer->kind() == "bytes") return;
   const std::filesystem::path path = name;
-  return std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  sources.tokenizer = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
 }
 
 // The model's threads do not run yet: the cores are free for looking at tokens.
@@ -91,7 +92,8 @@ DataSources open_data(const TrainOptions& options) {
       info ? static_cast<std::int64_t>(info->vocab_size) : known_vocabulary(options);
   std::string tokenizer = options.data.tokenizer.string();
   if (tokenizer.empty() && info) tokenizer = info->tokenizer;
-  if (!tokenizer.empty()) sources.tokenizer = usable_tokenizer(tokenizer, info, sources.vocab_size);
+  if (info) sources.end_of_text = info->end_of_text;
+  if (!tokenizer.empty()) take_tokenizer(tokenizer, info, sources);
   return sources;
 }
 

@@ -19,6 +19,7 @@ struct DataSources {
       validation;                        // null: synthetic data, or a folder without a val shard
   std::int64_t vocab_size = 0;           // of dataset.json, else of the model
   std::filesystem::path tokenizer = {};  // tokenizer.json; empty: none
+  std::optional<std::int64_t> end_of_text = {};  // its id, where it is known
 };
 
 // Opens shards and reads dataset.json where there is one. Throws DataError.

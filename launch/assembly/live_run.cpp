@@ -284,8 +284,8 @@ CheckpointerConfig LiveRun::checkpointer_config() const {
   return {.folder = checkpoint::RunPaths(options_.run_dir).checkpoints(),
           .hold_folder = hold_,
           .keep = options_.checkpoint.keep,
-          .model = std::make_shared<CheckpointedLanguageModel>(options_.model.config,
-                                                               sources_.tokenizer),
+          .model = std::make_shared<CheckpointedLanguageModel>(
+              options_.model.config, sources_.tokenizer, sources_.end_of_text),
           .deadline = options_.timeouts.checkpoint,
           .mode = options_.checkpoint.asynchronous ? SaveMode::kAsynchronous : SaveMode::kBlocking,
           .faults = faults_,

@@ -59,7 +59,12 @@ std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& fo
 std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path& folder,
                                                     std::int64_t vocab_size) {
   if (std::filesystem::exists(folder / "tokenizer.json")) {
-    return data::open_tokenizer((folder / "tokenizer.json").string());
+    auto tokenizer = data::open_tokenizer((folder / "tokenizer.json").string());
+    if (tokenizer->vocab_size() <= vocab_size) return tokenizer;
+    throw core::CheckpointError(fmt::format(
+        "{}: tokenizer.json: expected at most the {} tokens of config.json's vocab_size, found {}: "
+        "it is not the tokenizer of these weights",
+        folder.string(), vocab_size, tokenizer->vocab_size()));
   }
   auto bytes = data::open_tokenizer("bytes");
   if (vocab_size == bytes->vocab_size()) return bytes;
@@ -91,11 +96,13 @@ int run_generate(const CommandCall& call) {
   Sampler sampler({.temperature = options.temperature,
                    .top_k = static_cast<int>(options.top_k),
                    .seed = options.seed});
+  const auto end = tokenizer->find_end_of_text();
   GeneratedText text(isatty(STDOUT_FILENO) != 0 ? Reader::kTerminal : Reader::kFile);
   std::fputs(options.prompt.c_str(), stdout);
-  generate_tokens(*model, sampler, tokens, options.tokens, [&](std::int64_t token) {
+  const GenerationLimits limits{.tokens = options.tokens, .vocab_size = tokenizer->vocab_size()};
+  generate_tokens(*model, sampler, tokens, limits, [&](std::int64_t token) {
     const auto id = static_cast<std::uint32_t>(token);
-    if (id == tokenizer->end_of_text()) return false;
+    if (id == end) return false;
     const std::string shown = text.next(tokenizer->decode({&id, 1}));
     std::fwrite(shown.data(), 1, shown.size(), stdout);
     std::fflush(stdout);

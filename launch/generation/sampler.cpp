@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "core/base/error.hpp"
@@ -26,9 +27,13 @@ std::vector<std::int64_t> Sampler::candidates(std::span<const float> logits) con
 }
 
 std::int64_t Sampler::pick(std::span<const float> logits) {
-  if (std::any_of(logits.begin(), logits.end(), [](float logit) { return std::isnan(logit); })) {
+  // Minus infinity is a token that is never drawn.
+  const auto is_no_score = [](float logit) {
+    return std::isnan(logit) || logit == std::numeric_limits<float>::infinity();
+  };
+  if (std::any_of(logits.begin(), logits.end(), is_no_score)) {
     throw core::NumericsError(
-        "the model's output is not a number: generate from another checkpoint");
+        "the model's output is not a finite number: generate from another checkpoint");
   }
   const std::vector<std::int64_t> tokens = candidates(logits);
   if (config_.temperature <= 0) return tokens.front();

@@ -8,8 +8,9 @@
 namespace sidestream::launch {
 
 CheckpointedLanguageModel::CheckpointedLanguageModel(const model::ModelConfig& config,
-                                                     std::filesystem::path tokenizer)
-    : config_(config), tokenizer_(std::move(tokenizer)) {}
+                                                     std::filesystem::path tokenizer,
+                                                     std::optional<std::int64_t> end_of_text)
+    : config_(config), tokenizer_(std::move(tokenizer)), end_of_text_(end_of_text) {}
 
 nlohmann::json CheckpointedLanguageModel::identity() const { return identity_of(config_); }
 
@@ -19,7 +20,7 @@ std::int64_t CheckpointedLanguageModel::stored_rows(const std::string& parameter
 }
 
 void CheckpointedLanguageModel::add_files(checkpoint::CheckpointWriter& writer) const {
-  writer.add_text("config.json", model::to_hugging_face(config_).dump(2) + "\n");
+  writer.add_text("config.json", model::to_hugging_face(config_, end_of_text_).dump(2) + "\n");
   if (!tokenizer_.empty()) writer.add_copy("tokenizer.json", tokenizer_);
 }
 

@@ -2,7 +2,9 @@
 // Hugging Face's transformers loads.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "launch/trainer/checkpointed_model.hpp"
 #include "model/config.hpp"
@@ -11,9 +13,10 @@ namespace sidestream::launch {
 
 class CheckpointedLanguageModel final : public CheckpointedModel {
  public:
-  // tokenizer: copied beside the weights; empty: none.
+  // tokenizer: copied beside the weights; empty: none. end_of_text: of the data; empty: not known.
   explicit CheckpointedLanguageModel(const model::ModelConfig& config,
-                                     std::filesystem::path tokenizer = {});
+                                     std::filesystem::path tokenizer = {},
+                                     std::optional<std::int64_t> end_of_text = {});
 
   nlohmann::json identity() const override;
   std::int64_t stored_rows(const std::string& parameter, std::int64_t rows) const override;
@@ -23,6 +26,7 @@ class CheckpointedLanguageModel final : public CheckpointedModel {
  private:
   model::ModelConfig config_;
   std::filesystem::path tokenizer_;
+  std::optional<std::int64_t> end_of_text_;
 };
 
 }  // namespace sidestream::launch

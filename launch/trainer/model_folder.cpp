@@ -85,7 +85,8 @@ void require_no_other_blocks(const model::ModelConfig& config, const checkpoint:
 nlohmann::json identity_of(const model::ModelConfig& config) {
   model::ModelConfig comparable = config;
   comparable.dropout = 0;
-  return model::to_hugging_face(comparable);
+  // Which token ends a text is no part of a model: manifests have had the last one from the start.
+  return model::to_hugging_face(comparable, comparable.vocab_size - 1);
 }
 
 void require_same_model(const checkpoint::Checkpoint& checkpoint,

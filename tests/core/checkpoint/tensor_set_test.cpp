@@ -62,6 +62,18 @@ TEST_F(TensorSetTest, weights_in_other_files_are_named) {
   }
 }
 
+// As OpenAI's own GPT-2 is published.
+TEST_F(TensorSetTest, names_of_a_model_without_its_head_get_those_with_it) {
+  const auto values = values_of_step(1, 4);
+  write_safetensors(folder_ / "model.safetensors", std::vector{source_of("h.0.ln_1.weight", values),
+                                                               source_of("wte.weight", values)});
+
+  const TensorSet set = TensorSet::open_model(folder_.path());
+
+  EXPECT_THAT(set.names(), ElementsAre("transformer.h.0.ln_1.weight", "transformer.wte.weight"));
+  EXPECT_EQ(set.at("transformer.wte.weight").elements(), 4u);
+}
+
 TEST_F(TensorSetTest, tensor_in_two_files_is_refused) {
   const auto values = values_of_step(1, 4);
   const std::vector<std::filesystem::path> files{folder_ / "a", folder_ / "b"};

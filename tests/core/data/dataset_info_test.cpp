@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -10,6 +12,8 @@
 
 namespace sidestream::data {
 namespace {
+
+using nlohmann::literals::operator""_json_pointer;
 
 TEST(DatasetInfoTest, requireShards_outsideTheFolder) {
   const core::ScratchFolder folder;
@@ -22,6 +26,25 @@ TEST(DatasetInfoTest, requireShards_outsideTheFolder) {
                 testing::ThrowsMessage<core::DataError>(testing::HasSubstr(
                     "expected a file of the folder as shard, found \"" + name + "\"")));
   }
+}
+
+TEST(DatasetInfoTest, numbersThatDoNotFit_areNamed) {
+  const core::ScratchFolder folder;
+  write_dataset_info(folder.path(), {.tokenizer = "bytes", .vocab_size = 257, .end_of_text = 256});
+  const auto file = folder / DatasetInfo::kFileName;
+  const auto whole = nlohmann::json::parse(std::ifstream(file));
+  const auto expect_named = [&](const nlohmann::json::json_pointer& place,
+                                const nlohmann::json& value, const std::string& words) {
+    auto damaged = whole;
+    damaged[place] = value;
+    std::ofstream(file) << damaged;
+    EXPECT_THAT([&] { read_dataset_info(folder.path()); },
+                testing::ThrowsMessage<core::DataError>(testing::HasSubstr(words)));
+  };
+
+  expect_named("/vocab_size"_json_pointer, -1, "as vocab_size, found -1");
+  expect_named("/end_of_text"_json_pointer, 4294967296, "from 0 to 4294967295 as end_of_text");
+  expect_named("/train/tokens"_json_pointer, 1e300, "as tokens, found 1e+300");
 }
 
 }  // namespace

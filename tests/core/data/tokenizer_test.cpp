@@ -90,9 +90,11 @@ TEST(BpeTokenizerTest, endOfText_missing) {
 TEST(BpeTokenizerTest, safeCut_noIdChanges) {
   const BpeTokenizer tokenizer(parse_tokenizer_json(small_tokenizer().dump(), "t.json"));
   std::mt19937 random(3);
-  const std::vector<std::string> parts{"the", "x",  "\n", "\n\n", " ",      "  ",
-                                       "\t",  "'s", "9",  ".",    "\u00a0", "\u4e2d"};
-  for (int round = 0; round < 300; ++round) {
+  const std::vector<std::string> parts{"the",    "x",      "\n",     "\n\n",   " ",
+                                       "  ",     "\t",     "'s",     "9",      ".",
+                                       "\u00a0", "\u4e2d", "\u3000", "\u3002", "\u2003",
+                                       "\u0085", "\u00e9", "\u1680", "\u017f", "\U0001f600"};
+  for (int round = 0; round < 2000; ++round) {
     std::string text;
     for (int i = 0; i < 40; ++i) text += parts[random() % parts.size()];
     const std::size_t cut = tokenizer.safe_cut(text, random() % text.size());
@@ -103,6 +105,18 @@ TEST(BpeTokenizerTest, safeCut_noIdChanges) {
 
     EXPECT_EQ(joined, tokenizer.encode(text)) << text;
   }
+}
+
+// Texts of other scripts are cut too: a file that is not would be encoded by one thread, in as much
+// memory as it has bytes, twice.
+TEST(BpeTokenizerTest, safeCut_findsAPlaceInAnyScript) {
+  const BpeTokenizer tokenizer(parse_tokenizer_json(small_tokenizer().dump(), "t.json"));
+  const std::string chinese = "\u4e2d\u6587\n\u4e2d\u6587", russian = "\u0434\u0430 \u0434\u0430";
+
+  EXPECT_EQ(tokenizer.safe_cut(chinese, 0), 7u);
+  EXPECT_EQ(tokenizer.safe_cut(russian, 0), 4u);
+  EXPECT_EQ(tokenizer.safe_cut("one line\nand another", 9), 12u);
+  EXPECT_EQ(tokenizer.safe_cut("thethethe", 2), 9u);
 }
 
 TEST(BpeTokenizerTest, openTokenizer_pathFolderOrBytes) {

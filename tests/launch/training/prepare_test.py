@@ -1,5 +1,6 @@
 """`prepare` without a terminal says how far it is; interrupted, it leaves nothing behind, and it clears up after the killed."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from support import BINARY, ROOT, check, environment, run, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, may_mount, run, run_command, train, workspace
 
 COPIES = 600  # of a megabyte, as links: a minute of work for one thread
 
@@ -96,6 +97,29 @@ def check_unreadable(root):
     check("something: expected a folder, found something else" in output, output)
 
 
+def check_places(root):
+    """Through a link the folder is made where that leads to; a mount point, which no folder can be renamed to, is refused at once."""
+    (root / "place").mkdir()
+    (root / "link").symlink_to("place")
+    prepare = [BINARY, "prepare", "--input", root / "small", "--output"]
+    run(1, [*prepare, root / "link"])
+    check((root / "link").is_symlink() and (root / "place/dataset.json").exists(), f"found {list(root.iterdir())}")
+    if may_mount():
+        (root / "mounted").mkdir()
+        script = f'mount -t tmpfs tmpfs {root / "mounted"} && exec "$@"'
+        output = run_command(["unshare", "--mount", "sh", "-c", script, "sh", *map(str, prepare), str(root / "mounted")], 2)
+        check("is a mount point" in output and "a folder inside it" in output, output)
+
+
+def check_end_of_text(root):
+    """What generate() of transformers stops at is the tokenizer's own end of a text, whatever its number."""
+    run(1, [BINARY, "prepare", "--input", ROOT / "core", "--include", "*.hpp", "--tokenizer", root / "tokenizer.json", "--output", root / "bpe"])
+    train(1, root / "run", [*TINY, "--data", root / "bpe", "--steps", "1", "--batch-size-per-rank", "1"])
+    config = json.loads((checkpoint(root / "run", 1) / "config.json").read_text())
+    expected = json.loads((root / "bpe/dataset.json").read_text())["end_of_text"]
+    check(config["eos_token_id"] == config["bos_token_id"] == expected == 0, f"{config}, {expected}")
+
+
 def make_tokenizer(root):
     """Byte-level BPE: slow enough to be interrupted."""
     run(1, [sys.executable, ROOT / "core/data/train_tokenizer.py", "--vocab-size", "400", "--include", "*.cpp", "--output",
@@ -111,6 +135,8 @@ def main():
         check_interrupted(root, text)
         check_killed(root, text)
         check_replaced(root)
+        check_places(root)
+        check_end_of_text(root)
 
 
 main()
