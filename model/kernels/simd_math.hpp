@@ -32,11 +32,31 @@ struct BitsOf<SixteenLanes::Floats> {
 // 1.5 * 2^23: adding it rounds to a whole number in the low bits.
 constexpr float kRound = 12582912.0f;
 
-// The whole number next to x, and two to its power, bounded to 2^-125 and 2^125.
-//
-// The power of two is bounded as a whole number: bounding x with comparisons makes the compiler
-// compute every later step for the bounds too, with denormal results that cost a hundred times a
-// normal one.
+// The sign of x with a magnitude of at most `limit`; NaN is the limit, too. On bits: bounding with
+// comparisons makes the compiler compute every later step for the bounds as well, with denormal
+// results that cost a hundred times a normal one.
+template <typename F>
+SIDESTREAM_INLINE F bounded(const F& x, float limit) {
+  using Unsigned = typename BitsOf<F>::Unsigned;
+  const Unsigned sign = Unsigned{} + 0x80000000u;
+  const Unsigned most = Unsigned{} + __builtin_bit_cast(std::uint32_t, limit);
+  const auto bits = __builtin_bit_cast(Unsigned, x);
+  const Unsigned magnitude = bits & ~sign;
+  return __builtin_bit_cast(F, (bits & sign) | (magnitude < most ? magnitude : most));
+}
+
+#if defined(__x86_64__)
+template <>
+SIDESTREAM_INLINE SixteenLanes::Floats bounded(const SixteenLanes::Floats& x, float limit) {
+  SixteenLanes::Floats result;
+  asm("vrangeps $2, %2, %1, %0"
+      : "=v"(result)
+      : "v"(x), "v"(SixteenLanes::Floats(SixteenLanes::Floats{} + limit)));
+  return result;
+}
+#endif
+
+// The whole number next to x, and two to its power: x is at most 125, and at least -125.
 template <typename F>
 struct Power {
   F whole, value;
@@ -44,31 +64,27 @@ struct Power {
 template <typename F>
 SIDESTREAM_INLINE Power<F> power_of_two(const F& x) {
   using Unsigned = typename BitsOf<F>::Unsigned;
-  using Signed = typename BitsOf<F>::Signed;
   constexpr std::uint32_t kRoundBits = 0x4B400000u;
-  const Signed low = Signed{} - 125, high = Signed{} + 125;
   const F shifted = x + kRound;
-  auto exponent = __builtin_bit_cast(Signed, __builtin_bit_cast(Unsigned, shifted) - kRoundBits);
-  exponent = exponent < low ? low : exponent;
-  exponent = exponent > high ? high : exponent;
-  const Unsigned biased = __builtin_bit_cast(Unsigned, exponent) + 127u;
+  const Unsigned biased = __builtin_bit_cast(Unsigned, shifted) - (kRoundBits - 127u);
   return {shifted - kRound, __builtin_bit_cast(F, biased << 23)};
 }
 
-// e^x with about 1e-7 relative error between -86 and 86; beyond, within a factor of two of the
-// bounds 2^-125 and 2^125. NaN and infinities give NaN. Cephes' polynomial.
+// e^x with about 1e-7 relative error between -86.6 and 86.6; beyond, that of the bounds. NaN and
+// infinities give NaN. Cephes' polynomial.
 template <typename F>
 SIDESTREAM_INLINE F exp_of(const F& x) {
   constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  const Power<F> power = power_of_two(F(x * kLog2E));
-  F r = x - power.whole * kLn2High;
+  const F b = bounded(x, 86.6f);
+  const Power<F> power = power_of_two(F(b * kLog2E));
+  F r = b - power.whole * kLn2High;
   r = r - power.whole * kLn2Low;
   F p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return (p * r * r + r + 1.0f) * power.value;
+  return (p * r * r + r + 1.0f) * power.value + x * 0.0f;
 }
 
 // 2^f, |f| <= 1/2, with 3e-6 relative error: for what is rounded to bf16, whose own error is 4e-3.
@@ -84,8 +100,9 @@ SIDESTREAM_INLINE F short_exp2_of_fraction(const F& f) {
 // 2^x as exact between -125 and 125, beyond as exp_of.
 template <typename F>
 SIDESTREAM_INLINE F short_exp2_of(const F& x) {
-  const Power<F> power = power_of_two(x);
-  return short_exp2_of_fraction(F(x - power.whole)) * power.value;
+  const F b = bounded(x, 125.0f);
+  const Power<F> power = power_of_two(b);
+  return short_exp2_of_fraction(F(b - power.whole)) * power.value + x * 0.0f;
 }
 
 // Sixteen lanes have instructions for it, as for some of what follows. Intel's manual, volume 2:
@@ -159,29 +176,6 @@ struct Gelu {
   F value, slope;
 };
 
-// The sign of x with a magnitude of at most `limit`, where the sigmoid has long settled; beyond, x
-// cubed would leave the range of what follows. On bits, for the reason given at power_of_two.
-template <typename F>
-SIDESTREAM_INLINE F bounded(const F& x, float limit) {
-  using Unsigned = typename BitsOf<F>::Unsigned;
-  const Unsigned sign = Unsigned{} + 0x80000000u;
-  const Unsigned most = Unsigned{} + __builtin_bit_cast(std::uint32_t, limit);
-  const auto bits = __builtin_bit_cast(Unsigned, x);
-  const Unsigned magnitude = bits & ~sign;
-  return __builtin_bit_cast(F, (bits & sign) | (magnitude < most ? magnitude : most));
-}
-
-#if defined(__x86_64__)
-template <>
-SIDESTREAM_INLINE SixteenLanes::Floats bounded(const SixteenLanes::Floats& x, float limit) {
-  SixteenLanes::Floats result;
-  asm("vrangeps $2, %2, %1, %0"
-      : "=v"(result)
-      : "v"(x), "v"(SixteenLanes::Floats(SixteenLanes::Floats{} + limit)));
-  return result;
-}
-#endif
-
 // As exact as a result of type T needs.
 template <typename T, typename F>
 SIDESTREAM_INLINE Gelu<F> gelu_for(const F& x) {
@@ -189,6 +183,7 @@ SIDESTREAM_INLINE Gelu<F> gelu_for(const F& x) {
   constexpr float kLinear = 1.5957691216057308f;  // 2 sqrt(2/pi)
   constexpr float kCubic = 1.5957691216057308f * 0.044715f;
   constexpr bool kShort = std::is_same_v<T, core::BFloat16>;
+  // Where the sigmoid has long settled; beyond, x cubed would leave the range of what follows.
   const F b = bounded(x, kShort ? 9.0f : 12.0f), square = b * b;
   Sigmoid<F> sigmoid;
   if constexpr (kShort) {

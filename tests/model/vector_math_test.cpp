@@ -113,6 +113,26 @@ TEST(VectorMathTest, exponential_and_gelu_areAsExactAsTheirTypeNeeds) {
   }
 }
 
+template <typename T>
+void expect_nothing_far_below(Width width) {
+  constexpr float kNothing = 3e-38f;
+  const std::vector<float> x = {-87.0f, -1e4f, -8.8e6f, -1.3e7f, -1e9f, -1e20f, -3e38f};
+  for (const float value : outputs_of<T>(width, x).exponential) {
+    EXPECT_GE(value, 0);
+    EXPECT_LE(value, kNothing);
+  }
+  for (const float x_bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_TRUE(std::isnan(outputs_of<T>(width, {x_bad}).exponential[0]));
+}
+
+TEST(VectorMathTest, exponential_farBelow_isNothing) {
+  for (const Width width : widths()) {
+    expect_nothing_far_below<float>(width);
+    expect_nothing_far_below<BFloat16>(width);
+  }
+}
+
 TEST(VectorMathTest, gelu_ofLargeNumbers_isTheNumberOrNothing) {
   for (const Width width : widths()) {
     for (const float x : {100.0f, 1e4f, 1e20f}) {
