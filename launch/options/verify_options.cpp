@@ -26,6 +26,7 @@ constexpr std::array kOwnFlags = {
     OwnFlag{"--log-every", "every step is logged, leave it"},
     OwnFlag{"--eval-every", "each run is evaluated at its end, leave it"},
     OwnFlag{"--checkpoint-every", "no run saves, leave it"},
+    OwnFlag{"--profile", "a profiled run of each side follows the timed ones, leave it"},
     OwnFlag{"--dry-run", "give it to verify itself"},
     OwnFlag{"--print-config", "leave it"}};
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -20,14 +21,29 @@ namespace fs = std::filesystem;
 constexpr int kMostGpus = 16;
 constexpr double kBusyPercent = 10;  // an idle GPU clocks down, and says nothing of the run
 
-std::vector<fs::path> frequency_files(const fs::path& processors) {
-  std::vector<fs::path> files;
+std::map<std::string, fs::path> frequency_files(const fs::path& processors) {
+  std::map<std::string, fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(processors, error)) {
     const fs::path file = entry.path() / "cpufreq" / "scaling_cur_freq";
-    if (fs::exists(file, error)) files.push_back(file);
+    if (fs::exists(file, error)) files[entry.path().filename().string()] = file;
   }
   return files;
+}
+
+// Of each processor, from lines as "cpu3 user nice system idle iowait irq softirq steal" (proc(5)).
+std::map<std::string, double> busy_ticks(const fs::path& processor_times) {
+  std::map<std::string, double> busy;
+  std::ifstream input(processor_times);
+  for (std::string line; std::getline(input, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0, irq = 0, soft_irq = 0, steal = 0;
+    if (!(words >> name >> user >> nice >> system) || !name.starts_with("cpu")) continue;
+    words >> idle >> waiting >> irq >> soft_irq >> steal;
+    busy[name] = user + nice + system + irq + soft_irq + steal;
+  }
+  return busy;
 }
 
 std::map<std::string, double> values_of(const std::vector<record::SystemSample>& samples) {
@@ -53,19 +69,20 @@ double own_seconds(int whose) {
 
 }  // namespace
 
-void MachineWatch::Mean::add(double value) {
-  sum += value;
-  ++count;
+void MachineWatch::Mean::add(double value, double of_weight) {
+  sum += value * of_weight;
+  weight += of_weight;
 }
 
 std::optional<double> MachineWatch::Mean::take() {
-  const std::optional<double> mean = count > 0 ? std::optional(sum / count) : std::nullopt;
+  const std::optional<double> mean = weight > 0 ? std::optional(sum / weight) : std::nullopt;
   *this = {};
   return mean;
 }
 
 MachineWatch::MachineWatch(const Sources& sources)
     : frequency_files_(frequency_files(sources.processors)),
+      processors_before_(busy_ticks(sources.processor_times)),
       processor_times_(sources.processor_times),
       before_(spent()) {
   for (int gpu = 0; gpu < kMostGpus; ++gpu) {
@@ -101,10 +118,17 @@ std::optional<double> MachineWatch::foreign_share() {
 }
 
 void MachineWatch::look_at_processors() {
-  for (const fs::path& file : frequency_files_) {
+  const auto now = busy_ticks(processor_times_);
+  for (const auto& [name, file] : frequency_files_) {
+    const auto after = now.find(name);
+    const auto before = processors_before_.find(name);
+    if (after == now.end() || before == processors_before_.end()) continue;
+    const double ticks = after->second - before->second;
     double kilohertz = 0;
-    if (std::ifstream(file) >> kilohertz && kilohertz > 0) cpu_mhz_.add(kilohertz / 1000);
+    if (ticks > 0 && std::ifstream(file) >> kilohertz && kilohertz > 0)
+      cpu_mhz_.add(kilohertz / 1000, ticks);
   }
+  processors_before_ = now;
 }
 
 void MachineWatch::look_at_gpus() {

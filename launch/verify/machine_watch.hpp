@@ -6,7 +6,9 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "profiling/record/nvml.hpp"
@@ -25,7 +27,8 @@ class MachineWatch {
   MachineWatch() : MachineWatch(Sources{}) {}
   explicit MachineWatch(const Sources& sources);
 
-  // Looks at most once a second. Of the GPUs those count that are busy.
+  // Looks at most once a second. Of the GPUs those count that are busy, of the processors each by
+  // how long it was: an idle one clocks down, and says nothing of the run.
   void look();
   // Means since the last take; nothing where the machine does not tell. To be called when the run
   // has ended and was waited for: before that, its own work would count as that of others.
@@ -33,9 +36,8 @@ class MachineWatch {
 
  private:
   struct Mean {
-    double sum = 0;
-    int count = 0;
-    void add(double value);
+    double sum = 0, weight = 0;
+    void add(double value, double of_weight = 1);
     std::optional<double> take();
   };
   // Seconds of processors up to now.
@@ -50,7 +52,8 @@ class MachineWatch {
   void look_at_gpus();
 
   using Clock = std::chrono::steady_clock;
-  std::vector<std::filesystem::path> frequency_files_;
+  std::map<std::string, std::filesystem::path> frequency_files_;  // "cpu3"
+  std::map<std::string, double> processors_before_;               // busy so far, in ticks
   std::vector<std::unique_ptr<record::Nvml>> gpus_;
   Clock::time_point looked_ = {};
   std::filesystem::path processor_times_;

@@ -15,7 +15,8 @@ struct Part {
   std::string name;
   double base_ms = 0;  // of a typical step, medians over the runs
   double fresh_ms = 0;
-  std::optional<DifferenceInterval> interval_ms = {};  // of the change, over the blocks
+  // Of the mean change over the blocks: that of medians lies beside it where a block stands out.
+  std::optional<DifferenceInterval> interval_ms = {};
   double change_ms() const { return fresh_ms - base_ms; }
 };
 

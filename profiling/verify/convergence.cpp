@@ -246,6 +246,7 @@ ConvergenceResult compare_convergence(const std::vector<RunPair>& pairs) {
   result.final_val_loss = judge_validation(pairs);
   result.final_loss = judge_training(curve);
   if (ends_in_no_number(pairs)) {
+    result.ends_in_no_number = true;
     result.verdict = Convergence::kWorse;
     result.reason = "a new run ends with a loss that is no finite number; its base does not";
     return result;

@@ -53,6 +53,8 @@ struct CurveComparison {
 struct ConvergenceResult {
   Convergence verdict = Convergence::kNotMeasured;
   std::string reason = {};  // one sentence
+  // A new run does, its base does not: worse whatever else differs.
+  bool ends_in_no_number = false;
   std::optional<CurveComparison> curve = {};
   // At the last step that all runs were evaluated at.
   std::optional<LossDifference> final_val_loss = {};

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <unordered_set>
 
 #include "profiling/analysis/host_ranges.hpp"
 #include "profiling/analysis/interval_set.hpp"
@@ -49,14 +50,15 @@ std::vector<NamedSet> exclusive_phases(const analysis::RankView& rank) {
 using Times = std::map<std::string, double>;  // phase -> ms of a mean step
 
 Times phases_of(const analysis::Analysis& all) {
-  const auto plain = analysis::plain_steps(all.ranks);
+  const std::vector<const analysis::StepRow*> steps = analysis::plain_steps(all.ranks);
+  const std::unordered_set<const analysis::StepRow*> plain(steps.begin(), steps.end());
   const double to_ms = 1e-6 / static_cast<double>(std::max<std::size_t>(1, plain.size()));
   Times times;
   for (const analysis::RankView& rank : all.ranks) {
     const std::vector<NamedSet> phases = exclusive_phases(rank);
     if (phases.empty()) return {};
     for (const analysis::StepRow& step : rank.steps) {
-      if (std::find(plain.begin(), plain.end(), &step) == plain.end()) continue;
+      if (!plain.contains(&step)) continue;
       double rest = static_cast<double>(step.window.length_ns()) * to_ms;
       for (const NamedSet& phase : phases) {
         const double part = static_cast<double>(phase.times.length_within_ns(step.window)) * to_ms;

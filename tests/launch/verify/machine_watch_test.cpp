@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <string>
 
 #include "tests/core/base/scratch_folder.hpp"
 
@@ -14,19 +15,26 @@ void set_frequency(const std::filesystem::path& processor, int kilohertz) {
   std::ofstream(processor / "cpufreq/scaling_cur_freq") << kilohertz << "\n";
 }
 
-TEST(MachineWatchTest, the_mean_of_all_processors_since_the_last_take) {
+// An idle processor clocks down, and slows nothing down.
+TEST(MachineWatchTest, clocks_of_processors_since_the_last_take_by_how_busy_they_were) {
   const core::ScratchFolder scratch;
-  set_frequency(scratch / "cpu0", 3'000'000);
-  set_frequency(scratch / "cpu1", 1'000'000);
+  for (int processor = 0; processor < 3; ++processor)
+    set_frequency(scratch / ("cpu" + std::to_string(processor)), 1'000'000 * (3 - processor));
+  const auto set_busy = [&](int first, int second) {
+    std::ofstream(scratch / "stat") << "cpu0 " << first << " 0 0 9 9 0 0 0 0 0\ncpu1 0 0 " << second
+                                    << " 9 9 0 0 0 0 0\ncpu2 0 0 0 99 9 0 0 0 0 0\nintr 5\n";
+  };
+  set_busy(100, 100);
   MachineWatch watch(
       {.processors = scratch.path(), .nvml = "nowhere.so", .processor_times = scratch / "stat"});
+  set_busy(400, 200);
 
   watch.look();
   watch.look();  // not again within a second
   const verify::MachineState clocks = watch.take();
 
   ASSERT_TRUE(clocks.cpu_mhz);
-  EXPECT_DOUBLE_EQ(*clocks.cpu_mhz, 2000);
+  EXPECT_DOUBLE_EQ(*clocks.cpu_mhz, 2750);
   EXPECT_FALSE(clocks.gpu_mhz);
   EXPECT_FALSE(watch.take().any());
 }

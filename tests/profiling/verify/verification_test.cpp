@@ -181,6 +181,18 @@ TEST(VerificationTest, clocks_that_fell_by_as_much_withhold_the_loss) {
   EXPECT_EQ(decide(one, gates).code, GateCode::kSlower);
 }
 
+// No difference at clocks 5 % higher is a step that is 5 % longer.
+TEST(VerificationTest, clocks_that_rose_may_hide_a_loss_from_the_gate) {
+  Verification one = verification_of({100, 102, 98}, {100.2, 101.9, 98.1});
+  const Gates gates{.fail_if_slower_pct = 2};
+  ASSERT_EQ(decide(one, gates).code, GateCode::kPassed);
+  one.machine = MachineChange{.base = {.gpu_mhz = 1900}, .fresh = {.gpu_mhz = 1995}};
+  EXPECT_EQ(decide(one, gates).code, GateCode::kCannotJudge);
+  EXPECT_THAT(decide(one, gates).reason, HasSubstr("rose by 5.0 %, which may hide a longer step"));
+  one.machine->fresh.gpu_mhz = 1905;
+  EXPECT_EQ(decide(one, gates).code, GateCode::kPassed);
+}
+
 // Ratios 0.6, 1 and 2.4; medians 100 and 100.
 TEST(VerificationTest, ratio_of_the_pairs_and_medians_of_the_sides_are_told_apart) {
   const Verification one = verification_of({100, 100, 50}, {60, 100, 120});
@@ -271,6 +283,9 @@ TEST(VerificationTest, another_learning_rate_withholds_convergence) {
   EXPECT_EQ(convergence.reason, "the two sides differ in what they learn, or how");
   ASSERT_TRUE(convergence.final_val_loss) << "the figures are there, without a judgement";
   EXPECT_EQ(convergence.final_val_loss->verdict, Convergence::kNotMeasured);
+
+  fresh[0].steps.back().loss = NAN;
+  EXPECT_EQ(decide(verify_runs(base, fresh, {}), {}).code, GateCode::kDiverged);
 }
 
 TEST(VerificationReportTest, json_has_every_key_and_the_same_figures) {
