@@ -13,7 +13,8 @@ constexpr double kHardToGet = 0.6;  // of the roof
 constexpr double kNear = 0.75;
 constexpr double kTooHigh = 1.05;   // above it the roof is wrong, not the operation fast
 constexpr double kLaunchNs = 5000;  // what a launch takes, about
-constexpr double kLowOccupancy = 25, kPoorSectors = 8;
+constexpr double kLowOccupancy = 25;
+constexpr double kMostSectors = 16;  // of 32 bytes: what a warp needs that loads 16 bytes a thread
 
 double mean_ns_of(const RooflinePoint& point) {
   return point.total_ns / static_cast<double>(std::max<std::int64_t>(1, point.calls));
@@ -38,7 +39,7 @@ std::string cause_by_counters(const RooflinePoint& point) {
     append(text, fmt::format("occupancy {:.0f} %, limited by {}", *counters.occupancy_percent,
                              counters.occupancy_limiter.empty() ? "(not measured)"
                                                                 : counters.occupancy_limiter));
-  if (counters.sectors_per_request && *counters.sectors_per_request > kPoorSectors)
+  if (counters.sectors_per_request && *counters.sectors_per_request > kMostSectors)
     append(text, fmt::format("{:.1f} sectors a request: accesses are scattered",
                              *counters.sectors_per_request));
   if (!counters.top_stall.empty()) append(text, "warps wait most for " + counters.top_stall);

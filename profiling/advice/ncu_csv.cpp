@@ -180,15 +180,18 @@ constexpr const char* kSectors =
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
 struct Instruction {
   const char* metric;
-  double flops;  // an FMA is two
+  double flops;  // an FMA is two; those of half precision work on pairs
 };
-constexpr std::array<Instruction, 6> kInstructions = {
+constexpr std::array<Instruction, 9> kInstructions = {
     {{"smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1},
      {"smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1},
      {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2},
-     {"smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", 1},
-     {"smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", 1},
-     {"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", 2}}};
+     {"smsp__sass_thread_inst_executed_op_hadd_pred_on.sum", 2},
+     {"smsp__sass_thread_inst_executed_op_hmul_pred_on.sum", 2},
+     {"smsp__sass_thread_inst_executed_op_hfma_pred_on.sum", 4},
+     {"smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1},
+     {"smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1},
+     {"smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2}}};
 constexpr std::array<Named, 4> kLimits = {{{"launch__occupancy_limit_registers", "registers"},
                                            {"launch__occupancy_limit_shared_mem", "shared memory"},
                                            {"launch__occupancy_limit_blocks", "blocks"},

@@ -31,7 +31,9 @@ void replace_rates(RooflinePoint& point, const Json& operation) {
   const NcuCounters& counters = *point.counters;
   constexpr double kNoTensorCores = 1;  // % of the time
   std::optional<double> flops = flops_of_call(operation);
-  if (counters.flops && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores)
+  // None at all: what it computes with is not among those that were counted.
+  const bool is_counted = counters.flops.value_or(0) > 0;
+  if (is_counted && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores)
     flops = counters.flops;
   if (counters.dram_bytes) {
     point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;

@@ -1,6 +1,7 @@
 #include "profiling/analysis/late_cause.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -15,7 +16,6 @@
 namespace sidestream::analysis {
 namespace {
 
-using statistics::upper_median;
 using TimesOfRanks = std::map<int, std::map<std::string, std::int64_t>>;  // over a rank's files
 
 struct Longer {
@@ -31,7 +31,7 @@ std::int64_t median_of_others(const TimesOfRanks& times, int rank, const std::st
     const auto found = of_name.find(name);
     if (other != rank) others.push_back(found == of_name.end() ? 0 : found->second);
   }
-  return upper_median(std::move(others));
+  return std::llround(statistics::median(std::move(others)));
 }
 
 std::vector<Longer> all_longer(const TimesOfRanks& times, int rank) {

@@ -25,6 +25,12 @@ double product_result(const In& in, double flops, std::size_t left) {
              : flops / 2 / real(matrix.back()) * type_size(in, left);
 }
 double first_product(const In& in, double flops) { return product_result(in, flops, 0); }
+// Whole numbers of 8 bits add up to some of 32.
+double whole_product(const In& in, double flops) {
+  constexpr double kResultBytes = 4;
+  const double size = type_size(in, 0);
+  return size > 0 ? product_result(in, flops, 0) / size * kResultBytes : 0;
+}
 double added_product(const In& in, double flops) { return product_result(in, flops, 1); }
 
 // As large as one of the inputs, or as several.
@@ -76,8 +82,7 @@ struct Result {
 constexpr auto kResults = std::to_array<Result>({
     {"aten::mm", first_product},
     {"aten::bmm", first_product},
-    {"aten::_scaled_mm", first_product},
-    {"aten::_int_mm", first_product},
+    {"aten::_int_mm", whole_product},
     {"aten::addmm", added_product},
     {"aten::_addmm_activation", added_product},
     {"aten::baddbmm", added_product},

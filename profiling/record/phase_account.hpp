@@ -2,7 +2,8 @@
 // few microseconds a step, no recording, no clock but this rank's.
 //
 // Of a step: io is the time inside data and h2d; gpu (the word for whatever computes) the time
-// inside forward, backward, optimizer and zero_grad; comm the time when a collective was in flight
+// inside phases that compute (Category::kCompute: forward, backward, optimizer, zero_grad, and an
+// evaluation or a replayed graph inside of it); comm the time when a collective was in flight
 // and none of these phases was open, or the one that was open waited for it; cpu is the rest. The
 // same words and the same arithmetic as in the report of a trace. The first step of a run is left
 // out. The newest steps are kept one by one.

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <sstream>
 #include <system_error>
 #include <vector>
@@ -132,7 +135,28 @@ void read_diskstats(std::string_view text, SystemTotals& totals) {
   });
 }
 
-void read_network(std::string_view text, SystemTotals& totals) {
+// Bridges, bonds and VLANs have a link to each one that they stand on.
+std::function<bool(std::string_view)> own_interfaces(const std::filesystem::path& interfaces) {
+  namespace fs = std::filesystem;
+  std::set<std::string, std::less<>> physical, lowest;
+  std::error_code gone;
+  for (const fs::directory_entry& one : fs::directory_iterator(interfaces, gone)) {
+    const std::string name = one.path().filename().string();
+    if (fs::exists(one.path() / "device", gone)) physical.insert(name);
+    const fs::directory_iterator links(one.path(), gone);
+    const bool stands_on_another = std::any_of(begin(links), end(links), [](const auto& link) {
+      return link.path().filename().string().starts_with("lower_");
+    });
+    if (!stands_on_another) lowest.insert(name);
+  }
+  if (physical.empty() && lowest.empty()) return [](std::string_view) { return true; };
+  return [own = physical.empty() ? lowest : physical](std::string_view name) {
+    return own.contains(name);
+  };
+}
+
+void read_network(std::string_view text, const std::function<bool(std::string_view)>& counts,
+                  SystemTotals& totals) {
   for_each_line(text, [&](std::string_view line) {
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) return;
@@ -143,6 +167,7 @@ void read_network(std::string_view text, SystemTotals& totals) {
       totals.loopback_bytes += number_of(words[0]);
       return;
     }
+    if (!counts(name[0])) return;
     totals.network_received_bytes += number_of(words[0]);
     totals.network_sent_bytes += number_of(words[8]);
   });
@@ -171,7 +196,8 @@ SystemTotals read_system(const std::filesystem::path& proc) {
   read_machine_stat(text_of(proc / "stat"), static_cast<double>(::sysconf(_SC_CLK_TCK)), totals);
   read_meminfo(text_of(proc / "meminfo"), totals);
   read_diskstats(text_of(proc / "diskstats"), totals);
-  read_network(text_of(proc / "net/dev"), totals);
+  static const auto counts = own_interfaces("/sys/class/net");  // looked at once: files of a minute
+  read_network(text_of(proc / "net/dev"), counts, totals);
   return totals;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,7 +46,12 @@ void read_machine_stat(std::string_view text, double ticks_per_s, SystemTotals& 
 void read_meminfo(std::string_view text, SystemTotals& totals);
 // Whole disks only: partitions would count twice. Sectors of these files are 512 bytes.
 void read_diskstats(std::string_view text, SystemTotals& totals);
-void read_network(std::string_view text, SystemTotals& totals);
+// counts: whether an interface other than the loopback carries bytes that no other one has carried.
+void read_network(std::string_view text, const std::function<bool(std::string_view name)>& counts,
+                  SystemTotals& totals);
+// Of the interfaces in this folder of sysfs: with a device, or, where none has one (a container),
+// those that stand on no other one.
+std::function<bool(std::string_view name)> own_interfaces(const std::filesystem::path& interfaces);
 
 // Of this process.
 ThreadTable read_threads(const std::filesystem::path& proc = "/proc");

@@ -137,7 +137,7 @@ double excess_ms(const std::vector<RankPhases>& ranks, int rank, const Time& tim
   for (const RankPhases& one : ranks) {
     if (one.rank != rank) others.push_back(time(one));
   }
-  return time(ranks[static_cast<std::size_t>(rank)]) - statistics::upper_median(others);
+  return time(ranks[static_cast<std::size_t>(rank)]) - statistics::median(others);
 }
 
 double compute_ms(const RankPhases& rank) {

@@ -23,7 +23,7 @@ std::int64_t lead_ns(const StepWaits& step, int rank) {
   for (const auto& [other, wait_ns] : step) {
     if (other != rank) others.push_back(wait_ns);
   }
-  return upper_median(std::move(others)) - step.at(rank);
+  return std::llround(median(std::move(others))) - step.at(rank);
 }
 
 StepWaits waits_of_all(const std::vector<StepWaits>& steps) {
@@ -135,8 +135,8 @@ std::optional<LateRank> late_group(const std::vector<StepWaits>& steps) {
     SplitWaits waits = split(step, ranks);
     gaps.push_back(
         static_cast<double>(std::ranges::min(waits.others) - std::ranges::max(waits.theirs)));
-    costs.push_back(static_cast<double>(upper_median(std::move(waits.others)) -
-                                        std::ranges::min(waits.theirs)));
+    costs.push_back(median(std::move(waits.others)) -
+                    static_cast<double>(std::ranges::min(waits.theirs)));
     found.steps_last += is_one_of(ranks, least_waiting(step));
   }
   const auto apart = series_interval(gaps, all.size(), kTwoSteps);

@@ -45,23 +45,34 @@ CrossingEvents::CrossingEvents(const RankTimeline& timeline) {
       while (!takes(lanes[lane], timeline.start_ns(row), timeline.end_ns(row))) {
         if (++lane == lanes.size()) lanes.emplace_back();
       }
-      if (lane > 0)
-        moved_.insert({timeline.start_ns(row),
-                       {.duration_ns = timeline.duration_ns(row), .lane = static_cast<int>(lane)}});
+      if (lane == 0) continue;
+      const Track& track = timeline.tracks()[timeline.track_of(row)];
+      moved_.insert({timeline.start_ns(row),
+                     {.process = track.process,
+                      .thread = track.thread,
+                      .duration_ns = timeline.duration_ns(row),
+                      .lane = static_cast<int>(lane)}});
     }
   }
 }
 
-int CrossingEvents::lane(std::int64_t start_ns, std::int64_t duration_ns) const {
+int CrossingEvents::lane(const Place& place, std::int64_t start_ns,
+                         const std::function<bool(const Moved& one)>& fits) const {
   const auto [begin, end] = moved_.equal_range(start_ns);
-  const auto found = std::find_if(
-      begin, end, [&](const auto& one) { return one.second.duration_ns == duration_ns; });
+  const auto found = std::find_if(begin, end, [&](const auto& entry) {
+    const Moved& one = entry.second;
+    return one.process == place.process && one.thread == place.thread && fits(one);
+  });
   return found == end ? 0 : found->second.lane;
 }
 
-int CrossingEvents::lane_of_arrow(std::int64_t time_ns) const {
-  const auto found = moved_.find(time_ns);
-  return found == moved_.end() ? 0 : found->second.lane;
+int CrossingEvents::lane(const Place& place, std::int64_t start_ns,
+                         std::int64_t duration_ns) const {
+  return lane(place, start_ns, [&](const Moved& one) { return one.duration_ns == duration_ns; });
+}
+
+int CrossingEvents::lane_of_arrow(const Place& place, std::int64_t time_ns) const {
+  return lane(place, time_ns, [](const Moved&) { return true; });
 }
 
 }  // namespace sidestream::trace

@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <string>
+#include <string_view>
 
 #include "profiling/trace/rank_timeline.hpp"
 
@@ -14,16 +17,24 @@ class CrossingEvents {
  public:
   explicit CrossingEvents(const RankTimeline& timeline);
 
+  // Process and thread as the track has them.
+  struct Place {
+    std::string_view process, thread;
+  };
   // 0: it may stay on its track; N: the N-th lane beside it. Times are those of the file.
-  int lane(std::int64_t start_ns, std::int64_t duration_ns) const;
+  int lane(const Place& place, std::int64_t start_ns, std::int64_t duration_ns) const;
   // Of an arrow, which belongs to what starts at its time.
-  int lane_of_arrow(std::int64_t time_ns) const;
+  int lane_of_arrow(const Place& place, std::int64_t time_ns) const;
 
  private:
   struct Moved {
+    std::string process, thread;
     std::int64_t duration_ns = 0;
     int lane = 0;
   };
+  int lane(const Place& place, std::int64_t start_ns,
+           const std::function<bool(const Moved& one)>& fits) const;
+
   std::multimap<std::int64_t, Moved> moved_;  // by start: few, mostly none
 };
 

@@ -59,8 +59,9 @@ class KinetoPass {
     rewriter_.replace(fields_.duration, microseconds_text(clock_(start + duration) - time_ns));
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
     const bool arrow = fields_.phase == "s" || fields_.phase == "f";
-    const int lane = arrow                  ? crossing_.lane_of_arrow(start)
-                     : fields_.phase == "X" ? crossing_.lane(start, duration)
+    const CrossingEvents::Place place{fields_.process, fields_.thread};
+    const int lane = arrow                  ? crossing_.lane_of_arrow(place, start)
+                     : fields_.phase == "X" ? crossing_.lane(place, start, duration)
                                             : 0;
     if (fields_.thread.data() != nullptr)
       rewriter_.replace(fields_.thread,
@@ -76,14 +77,22 @@ class KinetoPass {
   std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:
-  // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them.
+  // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them. One
+  // call may have launched several kernels: its end stays for all of theirs.
   void add_arrow_end() {
     const std::string key = std::string(fields_.category) + ' ' + std::string(fields_.id);
-    const auto [other, is_first] = open_arrows_.try_emplace(key, fields_.phase, event_);
-    if (is_first || other->second.first == fields_.phase) return;
-    events_.add(other->second.second);
+    const auto [place, is_first] =
+        open_arrows_.try_emplace(key, ArrowEnd{std::string(fields_.phase), event_});
+    ArrowEnd& other = place->second;
+    if (is_first) return;
+    if (other.phase == fields_.phase) {  // the id is used again, or an end without its other one
+      if (other.is_written) other = {std::string(fields_.phase), event_};
+      return;
+    }
+    if (!other.is_written) events_.add(other.event);
     events_.add(event_);
-    open_arrows_.erase(other);
+    other.is_written = true;
+    if (other.phase != "s") open_arrows_.erase(place);
   }
 
   void add_metadata() {
@@ -101,8 +110,11 @@ class KinetoPass {
   EventRewriter rewriter_;
   std::string event_;
   std::uint64_t left_out_ = 0;
-  std::unordered_map<std::string, std::pair<std::string, std::string>>
-      open_arrows_;  // phase, event
+  struct ArrowEnd {
+    std::string phase, event;
+    bool is_written = false;
+  };
+  std::unordered_map<std::string, ArrowEnd> open_arrows_;
 };
 
 // Where the events go, for as long as nobody asks to stop.

@@ -104,7 +104,8 @@ StoreWriter::StoreWriter(const RankTimeline& timeline, MergeNames& names, const 
 std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t start_ns,
                                                 std::int64_t end_ns) {
   const Track& track = timeline_.tracks()[timeline_.track_of(row)];
-  const int lane = crossing_.lane(timeline_.start_ns(row), timeline_.duration_ns(row));
+  const int lane = crossing_.lane({track.process, track.thread}, timeline_.start_ns(row),
+                                  timeline_.duration_ns(row));
   const std::string place = ",\"pid\":" + std::to_string(names_.process()) + ",\"tid\":" +
                             std::to_string(names_.thread(track.process, track.thread, lane)) +
                             ",\"ts\":" + microseconds_text(start_ns);

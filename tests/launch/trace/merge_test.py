@@ -127,6 +127,14 @@ class MergeTest(TraceTest):
         arrows = collections.Counter(event["id"] for event in self.of_phase(self.merge(self.folder / "in"), "s", "f"))
         self.assertEqual(sorted(arrows.values()), [2, 2])
 
+    def test_a_call_that_launched_several_kernels_has_an_arrow_to_each(self):
+        ends = [{"ph": "f", "cat": "ac2g", "name": "ac2g", "id": 7, "pid": 1, "tid": 2, "ts": at, "bp": "e"} for at in (20, 40, 60)]
+        events = [complete("cuda_runtime", "cudaGraphLaunch", 10, 2, correlation=7), {**ends[0], "ph": "s", "tid": 1, "ts": 10}, *ends,
+                  *(complete("kernel", f"k{at}", at, 9, correlation=7) for at in (20, 40, 60))]
+        write(self.folder / "in/rank-0.pt.trace.json", trace(events))
+        phases = [event["ph"] for event in self.of_phase(self.merge(self.folder / "in"), "s", "f")]
+        self.assertEqual(sorted(phases), ["f", "f", "f", "s"])
+
     def test_a_cut_leaves_no_half_of_an_arrow(self):
         merged = self.merge(GENERATED, "--steps", "3:3")
         arrows = collections.Counter((event["cat"], event["id"]) for event in self.of_phase(merged, "s", "f"))

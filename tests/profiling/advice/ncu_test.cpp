@@ -267,8 +267,19 @@ TEST_F(NcuCsvTest, sectors_conflicts_hits_and_the_top_stall_go_into_the_report) 
   EXPECT_EQ(one["counters"]["bank_conflicts"], 5000);
   EXPECT_EQ(one["counters"]["l2_hit_percent"], 65);
   EXPECT_EQ(one["counters"]["top_stall"], "long scoreboard (global memory)");
-  EXPECT_THAT(one["cause"].get<std::string>(), HasSubstr("16.0 sectors a request"));
   EXPECT_THAT(one["cause"].get<std::string>(), HasSubstr("warps wait most for long scoreboard"));
+}
+
+// 16 bytes a thread, one after the other, are 16 sectors a warp.
+TEST_F(NcuCsvTest, more_sectors_than_the_widest_loads_need_are_scattered) {
+  auto counters = counters_by_kernel(read_ncu_csv(file(with_top_stall(2))));
+  const auto cause = [&](double sectors) {
+    for (auto& [kernel, one] : counters) one.sectors_per_request = sectors;
+    return place_operation(in_fp32(operation("foo", 100, 10, 8e13, 1e13)), machine(), counters)
+        .cause;
+  };
+  EXPECT_THAT(cause(16), ::testing::Not(HasSubstr("scattered")));
+  EXPECT_THAT(cause(24), HasSubstr("24.0 sectors a request: accesses are scattered"));
 }
 
 // Each of the four limits in blocks; the least one limits.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/core/base/scratch_folder.hpp"
+
 namespace sidestream::record {
 namespace {
 
@@ -61,12 +63,29 @@ TEST(ProcFilesTest, network_keepsTheLoopbackApart) {
       "Inter-|   Receive                            |  Transmit\n"
       " face |bytes    packets errs drop fifo frame compressed multicast|bytes packets\n"
       "    lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n"
-      "  eth0:1000 9 0 0 0 0 0 0 2000 9 0 0 0 0 0 0\n",
-      totals);
+      "  eth0:1000 9 0 0 0 0 0 0 2000 9 0 0 0 0 0 0\n"
+      " bond0:1000 9 0 0 0 0 0 0 2000 9 0 0 0 0 0 0\n",
+      [](std::string_view name) { return name == "eth0"; }, totals);
 
   EXPECT_EQ(totals.network_received_bytes, 1000);
   EXPECT_EQ(totals.network_sent_bytes, 2000);
   EXPECT_EQ(totals.loopback_bytes, 500);
+}
+
+TEST(ProcFilesTest, interfaces_thatStandOnOthers_carryNoBytesOfTheirOwn) {
+  const core::ScratchFolder net;
+  for (const char* folder : {"eth0/device", "bond0/lower_eth0", "veth1"})
+    std::filesystem::create_directories(net / folder);
+  const auto on_a_host = own_interfaces(net.path());
+  EXPECT_TRUE(on_a_host("eth0"));
+  EXPECT_FALSE(on_a_host("bond0"));
+  EXPECT_FALSE(on_a_host("veth1"));
+
+  std::filesystem::remove(net / "eth0/device");
+  const auto in_a_container = own_interfaces(net.path());
+  EXPECT_TRUE(in_a_container("eth0"));
+  EXPECT_FALSE(in_a_container("bond0"));
+  EXPECT_TRUE(own_interfaces(net / "missing")("eth0"));
 }
 
 TEST(ProcFilesTest, textThatIsNone_leavesZeros) {
@@ -77,7 +96,8 @@ TEST(ProcFilesTest, textThatIsNone_leavesZeros) {
   read_process_io("read_bytes\n", totals);
   read_machine_stat("intr 5", 100, totals);
   read_diskstats("a b\n", totals);
-  read_network("eth0: 1 2\n", totals);
+  read_network(
+      "eth0: 1 2\n", [](std::string_view) { return true; }, totals);
 
   EXPECT_EQ(times.run_ns + totals.resident_bytes + totals.process_read_bytes +
                 totals.disk_read_bytes + totals.network_received_bytes,
