@@ -62,8 +62,8 @@ std::optional<Finding> check_ranks(const JobFacts& job) {
   finding.remedy = finding.level == Level::kOk
                        ? ""
                        : "try `launch/run -np 2 -- doctor` on each host alone, then on two; a "
-                         "firewall between hosts stops MPI (--mpi-arg '--mca btl_tcp_if_include "
-                         "eth0' names the network)";
+                         "firewall between hosts stops MPI (--mpi-arg --mca --mpi-arg "
+                         "btl_tcp_if_include --mpi-arg eth0 names the network)";
   return finding;
 }
 
@@ -73,8 +73,8 @@ std::optional<Finding> check_all_reduce(const JobFacts& job) {
   Finding finding = bandwidth(job, "all-reduce", *job.host_link, expected_host_link(job));
   if (finding.level == Level::kWarning)
     finding.remedy = job.topology.node_count > 1
-                         ? "name the fast network (--mpi-arg '--mca btl_tcp_if_include eth0'), and "
-                           "look for other traffic on it"
+                         ? "name the fast network (--mpi-arg --mca --mpi-arg btl_tcp_if_include "
+                           "--mpi-arg eth0), and look for other traffic on it"
                          : "make room in /dev/shm, start with launch/run (binding), and look for "
                            "other programs on this machine";
   return finding;

@@ -1,4 +1,5 @@
 """What came out of a recording: a report and a SQLite file a rank, whatever nsys could not convert where it ran."""
+import fcntl
 import os
 import pathlib
 import re
@@ -14,12 +15,34 @@ def recordings_in(folder):
             if re.fullmatch(r"rank_\d+\.(nsys-rep|qdstrm|sqlite)|recording-\d+", path.name)] if folder.is_dir() else []
 
 
+def lock_of(folder):
+    """Held until this program ends; None where another call records into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = open(folder / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock
+
+
+def free_output():
+    for folder in [ROOT / "runs/nsys", *(ROOT / f"runs/nsys-{number}" for number in range(2, 10_000))]:
+        lock = None if recordings_in(folder) else lock_of(folder)
+        if lock:
+            return folder, lock
+    fail("--output: name a folder: runs/nsys to runs/nsys-9999 hold recordings")
+
+
 def prepared_output(options):
-    """The folder for the files, without those of an earlier call."""
-    output = options.output
-    if output is None:
-        candidates = [ROOT / "runs/nsys", *(ROOT / f"runs/nsys-{number}" for number in range(2, 10_000))]
-        output = next(one for one in candidates if not recordings_in(one))
+    """The folder for the files, without those of an earlier call; nobody else records into it until this program ends."""
+    try:
+        output, options.lock = (options.output, lock_of(options.output)) if options.output else free_output()
+    except OSError as error:
+        fail(f"--output: {error.filename or options.output}: {error.strerror}")
+    if options.lock is None:
+        fail(f"--output: another call records into {output}: name another folder")
     old = recordings_in(output)
     if old and not options.overwrite:
         fail(f"--output: {output} holds an earlier recording: name another folder, or say --overwrite")

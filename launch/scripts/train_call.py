@@ -16,14 +16,14 @@ def flag_value(command, name):
 
 
 def setting(command, name):
-    """Of the flag, or of the configuration file, in which a comment begins after a blank; None if neither has it."""
+    """Of the flag, or of the configuration file, in which a comment begins after a blank, and not inside of quotes; None if neither has it."""
     given = flag_value(command, name)
     config = flag_value(command, "config")
     if given is not None or not config or not os.access(config, os.R_OK):
         return given
     for line in pathlib.Path(config).read_text(errors="replace").splitlines():
-        match = re.match(rf"\s*{re.escape(name)}\s*=\s*(.*?)\s*(?:\s#.*)?$", line)
-        given = match.group(1).strip('"') if match else given
+        match = re.match(rf'\s*{re.escape(name)}\s*=\s*(?:"([^"]*)"|(.*?))\s*(?:\s#.*)?$', line)
+        given = match.group(1) if match and match.group(1) is not None else match.group(2) if match else given
     return given
 
 

@@ -222,6 +222,28 @@ class RunTest(unittest.TestCase):
         self.assertIn("stopping at once", messages)
         self.assert_nothing_is_left(pids)
 
+    def test_a_request_that_comes_twice_at_once_is_one(self):
+        """`timeout` signals its child and then the group; a terminal that closes says so by the shell and by the system."""
+        for number, pause in (signal.SIGTERM, 0), (signal.SIGHUP, 0.4):
+            with self.subTest(signal=number):
+                process = self.start("slow_save")
+                process.send_signal(number)
+                time.sleep(pause)
+                os.killpg(process.pid, number)
+                process.communicate(timeout=30)
+                self.assertEqual(process.returncode, 75)
+                self.assertEqual(len(list(self.folder.glob("saved*"))), 2)
+                for file in self.folder.glob("*"):
+                    if file.name.startswith(("saved", "seen", "pid")):
+                        file.unlink()
+
+    def test_ctrl_c_that_ends_who_reads_the_messages_first_lets_all_ranks_save(self):
+        process = self.start("slow_save")
+        process.stderr.close()  # as `2>&1 | tee log` does
+        os.killpg(process.pid, signal.SIGINT)
+        self.assertEqual(process.wait(timeout=30), 75)
+        self.assertEqual(len(list(self.folder.glob("saved*"))), 2)
+
     def test_ctrl_backslash_stops_at_once(self):
         process = self.start("slow_save")
         pids = self.pids()
@@ -273,6 +295,11 @@ class RunTest(unittest.TestCase):
         self.assertEqual(result.returncode, 3, result.stderr)
         printed = self.run_to_end([*own, "--dry-run-launch"]).stdout
         self.assertIn(str(mine.resolve()).replace(" ", "\\ "), printed)
+        for name in "a=b", "j\u00fcrgen":  # env takes the one for a setting; ps does not print the other in every locale
+            other = self.folder / name
+            shutil.copy(mine, other)
+            result = self.run_to_end([RUN, "-np", "2", "--program", other, "--", "exit", "3"])
+            self.assertEqual(result.returncode, 3, result.stderr)
         for wrong in self.folder, self.folder / "absent", "":
             result = self.run_to_end([RUN, "-np", "2", "--program", wrong])
             self.assertEqual(result.returncode, 2)
