@@ -5,6 +5,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/write_error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 
 namespace sidestream::launch {
@@ -19,10 +20,13 @@ std::string processor_name() {
 }
 
 std::filesystem::path ceilings_file() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"))
-    return std::filesystem::path(cache) / "sidestream/ceilings.json";
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : "/tmp") / ".cache/sidestream/ceilings.json";
+  const auto folder_in = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::filesystem::path(text == nullptr ? "" : text);
+  };
+  const std::filesystem::path cache = folder_in("XDG_CACHE_HOME"), home = folder_in("HOME");
+  if (!cache.empty()) return cache / "sidestream/ceilings.json";
+  return (home.empty() ? "/tmp" : home) / ".cache/sidestream/ceilings.json";
 }
 
 namespace {
@@ -172,7 +176,12 @@ Json machines_in(const std::filesystem::path& file) {
 }  // namespace
 
 void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) {
-  std::filesystem::create_directories(file.parent_path());
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (error)
+    throw core::WriteError(file.parent_path().string() + ": cannot be made: " + error.message() +
+                               ". XDG_CACHE_HOME names another folder for what is measured",
+                           error.message());
   Json machines = Json::object();
   try {
     machines = machines_in(file);

@@ -9,6 +9,7 @@
 #include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/ceilings/ceilings.hpp"
+#include "launch/options/shell_words.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -75,7 +76,7 @@ int run_train_program(const CommandCall& call, const TrainOptions& options,
 }
 
 std::string command_line_of(const CommandCall& call) {
-  return fmt::format("{}", fmt::join(call.argv, call.argv + call.argc, " "));
+  return shell_words({call.argv, call.argv + call.argc});
 }
 
 }  // namespace sidestream::launch

@@ -44,7 +44,8 @@ Setting<Options> spike_policy() {
   return choice<Options, AnomalyPolicy>(
       {"spike-policy", "off|warn|stop|skip|rollback",
        "the same when loss or gradient norm is far above the last 128 steps; a warning only, from "
-       "step 33 on, while there are fewer"},
+       "step 33 on, while there are fewer. On a GPU with off, warn and stop of those steps alone "
+       "whose numbers are read: logged ones, and every tenth"},
       {{"off", kOff}, {"warn", kWarn}, {"stop", kStop}, {"skip", kSkip}, {"rollback", kRollback}},
       [](auto& o) -> auto& { return o.numerics.spike_policy; });
 }

@@ -17,6 +17,7 @@
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/process/failure.hpp"
 #include "launch/reporting/jsonl_file.hpp"
 #include "launch/reporting/memory_peak.hpp"
 #include "launch/reporting/metrics_file.hpp"
@@ -378,8 +379,7 @@ void RunReporter::finish(core::ExitCode code, const TrainingState& state) {
 void RunReporter::finish_failed(const std::exception& failure,
                                 const TrainingState& state) noexcept {
   if (!impl_) return;
-  const auto* own = dynamic_cast<const core::Error*>(&failure);
-  const core::ExitCode code = own != nullptr ? own->code() : core::ExitCode::kOther;
+  const core::ExitCode code = describe_failure(failure).code;
   try {
     BackgroundTask writing;  // its files are closed by its thread, too
     writing.start([impl = std::shared_ptr<Impl>(std::move(impl_)), code, state] {
