@@ -242,7 +242,7 @@ TEST_F(GraphedStepTest, planted_loss_is_found_with_the_number_of_its_step) {
   EXPECT_EQ(weights_of(*graphed.model), before);
 }
 
-TEST_F(GraphedStepTest, norm_that_is_not_finite_in_a_replay_has_the_number_of_that_step) {
+TEST_F(GraphedStepTest, loss_that_is_not_finite_in_a_replay_has_rank_and_step) {
   GraphedRun graphed(*this, Graph::kOn);
   for (std::int64_t step = 1; step <= 9; ++step) graphed.steps.run(step, no_stop);
   {
@@ -253,7 +253,7 @@ TEST_F(GraphedStepTest, norm_that_is_not_finite_in_a_replay_has_the_number_of_th
   const StepNumbers outcome = graphed.step(10);
 
   ASSERT_TRUE(outcome.anomaly);
-  EXPECT_EQ(outcome.anomaly->text(), "step 10: the gradient norm is not finite");
+  EXPECT_EQ(outcome.anomaly->text(), "step 10: the loss of rank 0 is not finite");
 }
 
 TEST_F(GraphedStepTest, failed_capture_leaves_replicas_between_two_steps) {
