@@ -116,7 +116,7 @@ TEST(VectorMathTest, exponential_and_gelu_areAsExactAsTheirTypeNeeds) {
 template <typename T>
 void expect_nothing_far_below(Width width) {
   constexpr float kNothing = 3e-38f;
-  const std::vector<float> x = {-87.0f, -1e4f, -8.8e6f, -1.3e7f, -1e9f, -1e20f, -3e38f};
+  const std::vector<float> x = {-87.0f, -1e4f, -8.8e6f, -1.3e7f, -1e9f, -1e20f, -1e38f};
   for (const float value : outputs_of<T>(width, x).exponential) {
     EXPECT_GE(value, 0);
     EXPECT_LE(value, kNothing);

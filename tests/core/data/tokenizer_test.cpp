@@ -115,7 +115,8 @@ TEST(BpeTokenizerTest, safeCut_findsAPlaceInAnyScript) {
 
   EXPECT_EQ(tokenizer.safe_cut(chinese, 0), 7u);
   EXPECT_EQ(tokenizer.safe_cut(russian, 0), 4u);
-  EXPECT_EQ(tokenizer.safe_cut("one line\nand another", 9), 12u);
+  EXPECT_EQ(tokenizer.safe_cut("one line\nand another", 9), 9u);
+  EXPECT_EQ(tokenizer.safe_cut("one line\nand another", 10), 12u);
   EXPECT_EQ(tokenizer.safe_cut("thethethe", 2), 9u);
 }
 

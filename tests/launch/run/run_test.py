@@ -226,6 +226,8 @@ class RunTest(unittest.TestCase):
         """`timeout` signals its child and then the group; a terminal that closes says so by the shell and by the system."""
         for number, pause in (signal.SIGTERM, 0), (signal.SIGHUP, 0.4):
             with self.subTest(signal=number):
+                for file in [*self.folder.glob("saved.*"), *self.folder.glob("pid.*")]:
+                    file.unlink()
                 process = self.start("slow_save")
                 process.send_signal(number)
                 time.sleep(pause)
@@ -233,9 +235,6 @@ class RunTest(unittest.TestCase):
                 process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 75)
                 self.assertEqual(len(list(self.folder.glob("saved*"))), 2)
-                for file in self.folder.glob("*"):
-                    if file.name.startswith(("saved", "seen", "pid")):
-                        file.unlink()
 
     def test_ctrl_c_that_ends_who_reads_the_messages_first_lets_all_ranks_save(self):
         process = self.start("slow_save")

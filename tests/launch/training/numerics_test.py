@@ -23,7 +23,7 @@ def messages(output, words):
 
 def check_divergence(root, flags):
     """The real thing: a learning rate that blows the weights up."""
-    output = train(RANKS, root / "run", flags + ["--steps", "50", "--lr", "1000", "--grad-clip", "0", "--checkpoint-every", "1"],
+    output = train(RANKS, root / "run", flags + ["--steps", "50", "--lr", "1000", "--algorithm", "sgd", "--grad-clip", "0", "--checkpoint-every", "1"],
                    expect=NUMERICS)
     check(len(messages(output, "not finite")) == 1, f"expected one message\n{output}")
     norms = [line["grad_norm"] for line in metrics(root / "run")]

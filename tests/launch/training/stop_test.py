@@ -76,6 +76,7 @@ def asked_twice_while_it_saves(root, flags, ranks):
         while not list((run_dir / "checkpoints").glob("*.pending")):
             check(process.poll() is None, "ended before it saved")
             time.sleep(0.01)
+        time.sleep(0.3)  # at once they would be one request
         process.send_signal(send)
         output, _ = process.communicate(timeout=60)
         check(process.returncode == code, f"expected {code} after {send!r} in a save, found {process.returncode}\n{output}")

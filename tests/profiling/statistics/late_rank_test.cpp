@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <vector>
 
 namespace sidestream::statistics {
@@ -16,7 +18,7 @@ TEST(LateRankTest, leastWaitingRank_costsTheMedianOfTheOthers) {
   EXPECT_EQ(late.rank, 1);
   EXPECT_EQ(late.steps, 3);
   EXPECT_EQ(late.steps_last, 3);
-  EXPECT_EQ(late.cost_ns_per_step, (110 + 80 + 80) / 3);
+  EXPECT_EQ(late.cost_ns_per_step, std::llround((100 + 70 + 75) / 3.0));
   EXPECT_FALSE(late.may_be_chance());
   EXPECT_DOUBLE_EQ(share_of_costs(steps, {1}), 1);
 }
