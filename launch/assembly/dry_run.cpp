@@ -18,7 +18,10 @@ namespace {
 
 // Planning for a GPU needs none: what that leaves open.
 std::string gpu_text(const TrainOptions& options, const DryRunPlace& place) {
-  if (options.device != Device::kCuda || place.has_gpu) return "";
+  if (options.device != Device::kCuda) return "";
+  if (place.has_gpu)
+    return "Planned for the GPU that this machine has; its driver and its memory were not asked. "
+           "--device cpu plans for the processor.\n";
   return "No GPU was found on this machine: planned for one all the same (--device cuda). Whether "
          "its memory suffices was not checked; a run without one is refused. --device cpu plans "
          "for the processor.\n";
