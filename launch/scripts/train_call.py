@@ -23,7 +23,9 @@ def setting(command, name):
         return given
     for line in pathlib.Path(config).read_text(errors="replace").splitlines():
         match = re.match(rf'\s*{re.escape(name)}\s*=\s*(?:"([^"]*)"|(.*?))\s*(?:\s#.*)?$', line)
-        given = match.group(1) if match and match.group(1) is not None else match.group(2) if match else given
+        if match:
+            quoted, plain = match.groups()
+            given = plain if quoted is None else quoted
     return given
 
 
