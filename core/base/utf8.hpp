@@ -7,6 +7,11 @@
 
 namespace sidestream::core {
 
+// Whether the byte is inside of a character, and does not begin one.
+constexpr bool is_utf8_continuation(char byte) noexcept {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
 // Offset of the first byte that does not start a valid character.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 

@@ -21,8 +21,6 @@ struct WordHash {
   }
 };
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
 // The character that begins here is certainly no white space. Beyond ASCII white space is U+0085,
 // U+00A0, U+1680, U+2000 to U+205F and U+3000: what begins as these do is left alone.
 bool begins_no_space(std::string_view text, std::size_t at) {
@@ -36,8 +34,8 @@ bool begins_no_space(std::string_view text, std::size_t at) {
 // The same of the character before `end`.
 bool ends_in_no_space(std::string_view text, std::size_t end) {
   std::size_t at = end - 1;
-  for (int back = 0; back < 3 && at > 0 && is_continuation(text[at]); ++back) --at;
-  return !is_continuation(text[at]) && begins_no_space(text.substr(0, end), at);
+  for (int back = 0; back < 3 && at > 0 && core::is_utf8_continuation(text[at]); ++back) --at;
+  return !core::is_utf8_continuation(text[at]) && begins_no_space(text.substr(0, end), at);
 }
 
 }  // namespace

@@ -26,8 +26,7 @@ std::size_t piece_length(std::string_view text) {
   constexpr std::size_t kPieceBytes = std::size_t{16} << 20, kLongestCharacter = 4;
   if (text.size() <= kPieceBytes) return text.size();
   std::size_t length = kPieceBytes;
-  while (length > kPieceBytes - kLongestCharacter &&
-         (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
+  while (length > kPieceBytes - kLongestCharacter && core::is_utf8_continuation(text[length]))
     --length;
   return length;
 }

@@ -16,17 +16,14 @@ struct BitsOf;
 template <>
 struct BitsOf<float> {
   using Unsigned = std::uint32_t;
-  using Signed = std::int32_t;
 };
 template <>
 struct BitsOf<EightLanes::Floats> {
   using Unsigned = EightLanes::Words;
-  using Signed = EightLanes::Ints;
 };
 template <>
 struct BitsOf<SixteenLanes::Floats> {
   using Unsigned = SixteenLanes::Words;
-  using Signed = SixteenLanes::Ints;
 };
 
 // 1.5 * 2^23: adding it rounds to a whole number in the low bits.
