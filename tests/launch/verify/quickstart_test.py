@@ -1,9 +1,12 @@
 """The quickstart in a clone that has neither data nor runs, with a tiny model and what is installed already."""
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import pathlib
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
 from support import BINARY, BUILD, ROOT, check, environment, workspace  # noqa: E402
@@ -47,11 +50,28 @@ def make_corpus(clone):
                    env=environment(), check=True, stdout=subprocess.DEVNULL)
 
 
+def check_stop(clone, number, ask):
+    """Asked while the pairs run: what it has started stops, too."""
+    process = subprocess.Popen([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "100000", "--target-val-loss", "50"],
+                               env=environment() | {"XDG_CACHE_HOME": str(clone / "cache")}, text=True, errors="replace",
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(clone.glob("runs/*/runs/*/metrics.jsonl")):
+        check(process.poll() is None and time.monotonic() < deadline, f"no run began\n{process.poll()}")
+        time.sleep(0.1)
+    ask(process.pid, number)
+    output, _ = process.communicate(timeout=120)  # the ranks hold the pipe, too: its end says that they are gone
+    check(process.returncode == 75 and "== stopped" in output, f"{number!r}: {process.returncode}\n{output}")
+    shutil.rmtree(clone / "runs")
+
+
 def main():
     with workspace() as name:
         clone = pathlib.Path(name) / "clone"
         make_clone(clone)
         make_corpus(clone)
+        check_stop(clone, signal.SIGTERM, os.kill)
+        check_stop(clone, signal.SIGINT, os.killpg)  # as a terminal does
         done = subprocess.run([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "6", "--target-val-loss", "50"],
                               env=environment() | {"XDG_CACHE_HOME": str(clone / "cache")}, text=True, errors="replace", timeout=400,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
