@@ -51,12 +51,15 @@ void GradientAccumulator::hold_sum(std::size_t parameter, const torch::Tensor& s
   parameters_.at(parameter).tensor.mutable_grad() = sums_[parameter].tensor;
 }
 
-// Autograd has added to it so many times, and nobody else has touched it.
-void GradientAccumulator::require_sum(std::size_t parameter, std::int64_t additions) {
+// Autograd has added to it so many times at most, and nobody else has touched it.
+void GradientAccumulator::require_sum(std::size_t parameter, std::int64_t most_additions) {
   Sum& sum = sums_[parameter];
-  sum.version += additions;
   const torch::Tensor& gradient = parameters_.at(parameter).tensor.grad();
-  if (sum.tensor.is_same(gradient) && gradient._version() == sum.version) return;
+  if (sum.tensor.is_same(gradient)) {
+    const std::int64_t additions = std::int64_t{gradient._version()} - sum.version;
+    sum.version += additions;
+    if (additions >= 0 && additions <= most_additions) return;
+  }
   throw core::Error(fmt::format(
       "Parameter '{}' has another gradient than the one that its micro-steps add to. Each step "
       "begins without gradients: do not call zero_grad() between micro-steps, nor write into "
@@ -83,7 +86,12 @@ void GradientAccumulator::round_into_view(std::size_t parameter) {
 void GradientAccumulator::take(std::size_t parameter, MicroStep micro_step) {
   const torch::NoGradGuard no_grad;
   torch::Tensor& gradient = parameters_.at(parameter).tensor.mutable_grad();
-  if (gradient.layout() != torch::kStrided)
+  // An operator may have none for a parameter that it has used; autograd tells us all the same.
+  if (!gradient.defined() && !sums_[parameter].tensor.defined()) {
+    if (micro_step == MicroStep::kLast) fill_if_missing(parameter);
+    return;
+  }
+  if (gradient.defined() && gradient.layout() != torch::kStrided)
     throw core::Error(
         fmt::format("Parameter '{}' has a sparse gradient: only dense ones are summed "
                     "(torch::nn::EmbeddingOptions::sparse(false)).",

@@ -47,7 +47,8 @@ class GradientAccumulator {
   // Every parameter is without a gradient.
   void begin_step();
 
-  // Inside backward, once a parameter and micro-step. Throws Error for a sparse gradient, and where
+  // Inside backward, once a parameter and micro-step; one without a gradient counts as zero, for
+  // operators may bring none (an undefined tensor). Throws Error for a sparse gradient, and where
   // autograd has not added to that of the micro-steps before: somebody has taken it away or written
   // into it (zero_grad()), or backward made another tensor of the sum (create_graph).
   void take(std::size_t parameter, MicroStep micro_step);
@@ -59,7 +60,7 @@ class GradientAccumulator {
  private:
   bool adds_before_rounding() const;
   void hold_sum(std::size_t parameter, const torch::Tensor& sum);
-  void require_sum(std::size_t parameter, std::int64_t additions);
+  void require_sum(std::size_t parameter, std::int64_t most_additions);
   void take_unrounded(std::size_t parameter, MicroStep micro_step);
   void round_into_view(std::size_t parameter);
 

@@ -197,6 +197,50 @@ TEST_P(AccumulatedTest, gradients_that_are_taken_away_before_a_step_are_no_error
   });
 }
 
+// An operator that has no gradient for what it uses, which autograd's hooks are told of all the
+// same.
+struct WithoutGradient : torch::autograd::Function<WithoutGradient> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* /*context*/,
+                               const torch::Tensor& input) {
+    return input.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* /*context*/,
+                                                 const torch::autograd::variable_list& /*of*/) {
+    return {torch::Tensor()};
+  }
+};
+
+TEST_P(AccumulatedTest, a_micro_step_that_brings_no_gradient_counts_as_zero) {
+  const auto norm_with = [&](int micro_step_without, const auto& loss_of) {
+    double norm = 0;
+    run_ranks(1, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      DataParallel replicas(net, communicator, config());
+      for (int micro_step = 0; micro_step < 2; ++micro_step) {
+        replicas.begin_micro_step(micro_step);
+        torch::Tensor loss = toy_loss(net, make_toy_batch(0, 4));
+        if (micro_step == micro_step_without) {
+          loss = torch::zeros({});
+          for (const torch::Tensor& parameter : net.parameters()) loss = loss + loss_of(parameter);
+        }
+        loss.backward();
+      }
+      replicas.finish_backward();
+      norm = replicas.grad_norm();
+    });
+    return norm;
+  };
+  const auto none = [](const torch::Tensor& weight) {
+    return WithoutGradient::apply(weight).sum();
+  };
+  const auto zero = [](const torch::Tensor& weight) { return (weight * 0).sum(); };
+  for (const int micro_step : {0, 1}) {
+    const double norm = norm_with(micro_step, none);
+    EXPECT_EQ(norm, norm_with(micro_step, zero)) << "micro-step " << micro_step;
+    EXPECT_GT(norm, 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(ReduceDtypes, AccumulatedTest,
                          ::testing::Values(core::DType::kFloat32, core::DType::kBFloat16));
 
