@@ -76,8 +76,10 @@ class Driver {
   virtual void start_profiler() = 0;
   virtual void stop_profiler() = 0;
 
-  // The only call that blocks the host: not for use inside a step.
+  // The calls that block the host: not for use inside a step.
   virtual void synchronize(Stream stream) = 0;
+  // All that this device has queued. What it ran into is told by the next call that throws.
+  virtual void finish_device() noexcept = 0;
 
  protected:
   Driver() = default;

@@ -35,6 +35,7 @@ class NoDriver final : public Driver {
   void start_profiler() override { refuse(); }
   void stop_profiler() override { refuse(); }
   void synchronize(Stream) override { refuse(); }
+  void finish_device() noexcept override {}
 };
 
 }  // namespace

@@ -166,6 +166,7 @@ class RuntimeDriver final : public Driver {
   void synchronize(Stream stream) override {
     check(cudaStreamSynchronize(raw(stream)), "cudaStreamSynchronize");
   }
+  void finish_device() noexcept override { cudaDeviceSynchronize(); }
 
  private:
   static cudaStream_t raw(Stream stream) { return static_cast<cudaStream_t>(stream); }

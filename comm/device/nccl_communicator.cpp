@@ -168,7 +168,11 @@ void NcclCommunicator::announce_failure(std::string_view message) noexcept {
 std::shared_ptr<void> NcclCommunicator::allocate_block(std::size_t bytes) {
   void* memory = api_->allocate(bytes);
   if (memory == nullptr) return DeviceCommunicator::allocate_block(bytes);  // throws with numbers
-  return {memory, [api = api_](void* block) { api->free(block); }};
+  // Other than cudaFree, the end of such memory does not wait for kernels that are still to use it.
+  return {memory, [api = api_, driver = context().driver](void* block) {
+            driver->finish_device();
+            api->free(block);
+          }};
 }
 
 // Devices that cannot give no window, and collectives take the ways that need none.

@@ -33,7 +33,7 @@ class FakeDriver : public Driver {
   bool memory_is_full = false;
 
   // --- what a test reads
-  int synchronizations = 0;
+  int synchronizations = 0, device_finishes = 0;
   int profiler_starts = 0, profiler_stops = 0;
   std::size_t streams_alive = 0, events_alive = 0, blocks_alive = 0, pinned_alive = 0;
   std::map<void*, std::size_t> pinned_places;  // of other owners
@@ -212,6 +212,7 @@ class FakeDriver : public Driver {
     refuse_default(stream);
     ++synchronizations;
   }
+  void finish_device() noexcept override { ++device_finishes; }
 
  private:
   struct Work {

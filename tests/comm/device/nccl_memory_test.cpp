@@ -59,7 +59,9 @@ TEST_F(NcclMemoryTest, registered_memory_outlives_the_communicator_that_knows_it
   communicator.reset();
   EXPECT_EQ(api->windows, 0);
   EXPECT_EQ(driver->blocks_alive, 1u);
+  const int before = driver->device_finishes;
   memory.reset();
+  EXPECT_EQ(driver->device_finishes, before + 1) << "kernels may be about to use it";
   EXPECT_EQ(driver->blocks_alive, 0u);
 }
 
