@@ -69,11 +69,11 @@ record::RankAccount account_from(const std::string& text) {
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
                                                        const record::Recorder& recorder,
                                                        std::optional<double> processor_wait) {
-  const record::RankAccount mine{
-      .totals = recorder.totals(),
-      .newest = recorder.history().newest(steps_to_send(communicator.size())),
-      .longest_before = recorder.history().longest_before(),
-      .processor_wait = processor_wait};
+  const std::size_t most = steps_to_send(communicator.size());
+  const record::RankAccount mine{.totals = recorder.totals(),
+                                 .newest = recorder.history().newest(most),
+                                 .longest_before = recorder.history().longest_before(most),
+                                 .processor_wait = processor_wait};
   const std::vector<std::string> texts =
       communicator.exchange(text_of(mine), {.purpose = "accounts of phases"});
   if (communicator.rank() != 0) return std::nullopt;
@@ -91,6 +91,7 @@ std::optional<record::RunVerdict> verdict_of_rank_alone(int rank,
   if (!verdict) return std::nullopt;
   verdict->rank_alone = rank;
   for (record::RankPhases& one : verdict->ranks) one.rank = rank;
+  for (statistics::Outlier& one : verdict->outliers) one.rank = rank;
   return verdict;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <vector>
 
@@ -45,9 +46,15 @@ class PhaseHistory {
     return steps;
   }
 
-  // Of the steps that are no longer among the newest, in no order. Throws std::bad_alloc.
-  std::vector<StepTimes> longest_before() const {
-    return {longest_.begin(), longest_.begin() + static_cast<std::ptrdiff_t>(long_count_)};
+  // The longest of the steps that are not among newest(most), in no order. Throws std::bad_alloc.
+  std::vector<StepTimes> longest_before(std::size_t most = kMostSteps) const {
+    std::vector<StepTimes> steps = newest();
+    steps.resize(steps.size() - std::min(most, steps.size()));
+    steps.insert(steps.end(), longest_.begin(),
+                 longest_.begin() + static_cast<std::ptrdiff_t>(long_count_));
+    std::ranges::sort(steps, std::greater(), &StepTimes::window_ns);
+    steps.resize(std::min(steps.size(), kMostLong));
+    return steps;
   }
 
  private:

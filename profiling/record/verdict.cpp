@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "profiling/record/phase_history.hpp"
 #include "profiling/statistics/median.hpp"
 
 namespace sidestream::record {
@@ -51,10 +52,15 @@ statistics::Outlier outlier_at(const std::vector<StepsOfRank>& ranks, std::size_
           .phase = 2 * *longest > step.window_ns ? std::string(ranges::kPhases[phase].name) : ""};
 }
 
+// By place; without those that evaluate: it is known why they are long.
 std::map<std::int64_t, std::int64_t> lengths_of(const std::vector<StepsOfRank>& ranks) {
-  std::map<std::int64_t, std::int64_t> lengths;  // by place
-  for (std::size_t place = 0; place < ranks.front().size(); ++place)
-    lengths[static_cast<std::int64_t>(place)] = length_at(ranks, place);
+  std::map<std::int64_t, std::int64_t> lengths;
+  for (std::size_t place = 0; place < ranks.front().size(); ++place) {
+    const bool evaluates = std::ranges::any_of(ranks, [&](const StepsOfRank& rank) {
+      return rank[place].phase_ns[static_cast<std::size_t>(ranges::Phase::kEval)] > 0;
+    });
+    if (!evaluates) lengths[static_cast<std::int64_t>(place)] = length_at(ranks, place);
+  }
   return lengths;
 }
 
@@ -77,7 +83,19 @@ std::vector<statistics::Outlier> take_at(const std::set<std::int64_t>& places, d
   return taken;
 }
 
-// Steps that are nobody's mean: of the newest ones, and by their median of those before.
+// Where every step that a rank has kept of the older ones is long, nobody knows how many more were.
+bool there_may_be_more(std::span<const RankAccount> ranks, std::int64_t median_ns) {
+  const auto is_long = [&](const StepTimes& step) {
+    return statistics::is_outlier(step.window_ns, median_ns);
+  };
+  return std::ranges::any_of(ranks, [&](const RankAccount& rank) {
+    return rank.longest_before.size() == PhaseHistory::kMostLong &&
+           std::ranges::all_of(rank.longest_before, is_long);
+  });
+}
+
+// Steps that are nobody's mean: of the newest ones, and by their median of those before, unless
+// long ones are too many to stand out.
 std::vector<statistics::Outlier> take_outliers(std::span<const RankAccount> ranks,
                                                std::vector<StepsOfRank>& newest, PhaseTotals& sum) {
   const std::map<std::int64_t, std::int64_t> lengths = lengths_of(newest);
@@ -85,15 +103,21 @@ std::vector<statistics::Outlier> take_outliers(std::span<const RankAccount> rank
   std::vector<std::int64_t> all;
   for (const auto& [place, length_ns] : lengths) all.push_back(length_ns);
   const std::int64_t median_ns = statistics::upper_median(std::move(all));
-  std::vector<StepsOfRank> before = common_steps(ranks, &RankAccount::longest_before);
-  std::set<std::int64_t> long_before;
-  for (const auto& [place, length_ns] : lengths_of(before)) {
-    if (statistics::is_outlier(length_ns, median_ns)) long_before.insert(place);
+  const auto is_long = [&](const auto& one) {
+    return statistics::is_outlier(one.second, median_ns);
+  };
+  const std::set<std::int64_t> long_newest = statistics::outliers_among(lengths);
+  if (std::ranges::count_if(lengths, is_long) > std::ssize(long_newest)) return {};
+  std::vector<statistics::Outlier> taken;
+  if (!there_may_be_more(ranks, median_ns)) {
+    std::vector<StepsOfRank> before = common_steps(ranks, &RankAccount::longest_before);
+    std::set<std::int64_t> long_before;
+    for (const auto& one : lengths_of(before)) {
+      if (is_long(one)) long_before.insert(one.first);
+    }
+    taken = take_at(long_before, static_cast<double>(median_ns), before, sum);
   }
-  std::vector<statistics::Outlier> taken =
-      take_at(long_before, static_cast<double>(median_ns), before, sum);
-  for (const auto& one :
-       take_at(statistics::outliers_among(lengths), static_cast<double>(median_ns), newest, sum))
+  for (const auto& one : take_at(long_newest, static_cast<double>(median_ns), newest, sum))
     taken.push_back(one);
   return taken;
 }

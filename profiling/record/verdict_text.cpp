@@ -84,6 +84,17 @@ std::string outlier_line(const statistics::Outlier& one) {
                      one.phase.empty() ? "" : " " + statistics::phase_text(one.phase));
 }
 
+// The longest first; a run on a busy machine has dozens.
+void append_outliers(std::vector<statistics::Outlier> outliers, std::vector<std::string>& lines) {
+  constexpr std::size_t kMostLines = 3;
+  std::ranges::sort(outliers, std::greater(), &statistics::Outlier::length_ns);
+  const std::size_t told = std::min(outliers.size(), kMostLines);
+  for (std::size_t i = 0; i < told; ++i) lines.push_back(outlier_line(outliers[i]));
+  if (outliers.size() > told)
+    lines.push_back(
+        fmt::format("in no mean: {} more, see `verdict` in run.json", outliers.size() - told));
+}
+
 std::string shortage_line(const ProcessorShortage& shortage) {
   return fmt::format(
       "rank {} waited for a processor in {} % of the time that it wanted one: other programs have "
@@ -130,7 +141,7 @@ std::vector<std::string> lines_of(const RunVerdict& verdict) {
   lines.push_back(bound_line(verdict));
   if (verdict.rank_alone)
     lines.back() = fmt::format("rank {} alone: {}", *verdict.rank_alone, lines.back());
-  for (const statistics::Outlier& one : verdict.outliers) lines.push_back(outlier_line(one));
+  append_outliers(verdict.outliers, lines);
   if (verdict.shortage) lines.push_back(shortage_line(*verdict.shortage));
   if (verdict.uncounted_steps > 0) lines.push_back(uncounted_line(verdict));
   if (verdict.newest_steps == 0) return lines;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "profiling/record/phase_history.hpp"
 #include "profiling/record/verdict_text.hpp"
 
 namespace sidestream::record {
@@ -212,6 +213,48 @@ TEST(RunVerdictTest, stepThatWasFarTooLongLongAgo_isInNoMean) {
   EXPECT_EQ(lines_of(*verdict).at(0).find("time of a step, mean of 41: computing 50 %"), 0);
 }
 
+// A run in which one of five steps is long is so: none of them stands out, nor do older ones.
+TEST(RunVerdictTest, stepsThatAreOftenLong_areInTheMean) {
+  std::vector<RankAccount> ranks = {account_of(40, {})};
+  for (std::size_t i = 0; i < ranks[0].newest.size(); i += 5) {
+    ranks[0].newest[i].window_ns += 2000 * kMs;
+    ranks[0].totals.window_ns += 2000 * kMs;
+  }
+  ranks[0].longest_before = {step_of(1, {.comm_ms = 4000}, 0), step_of(0, {}, 0)};
+  for (const StepTimes& step : ranks[0].longest_before) ranks[0].totals.add(step);
+
+  EXPECT_TRUE(find_verdict(ranks)->outliers.empty());
+}
+
+// The longest that are kept say nothing of how many more were as long.
+TEST(RunVerdictTest, longStepsOfAWholePhaseOfTheRun_areInTheMean) {
+  std::vector<RankAccount> ranks = {account_of(40, {})};
+  RankAccount& account = ranks[0];
+  for (std::size_t i = 0; i < PhaseHistory::kMostLong; ++i) {
+    account.longest_before.push_back(step_of(-static_cast<std::int64_t>(i), {.comm_ms = 4000}, 0));
+    account.totals.add(account.longest_before.back());
+  }
+  EXPECT_TRUE(find_verdict(ranks)->outliers.empty());
+
+  account.totals.remove(account.longest_before.back());
+  account.longest_before.pop_back();
+  const auto verdict = find_verdict(ranks);
+  EXPECT_EQ(verdict->outliers.size(), PhaseHistory::kMostLong - 1);
+  const auto lines = lines_of(*verdict);
+  EXPECT_EQ(lines.at(3).find("in no mean: step"), 0) << lines.at(3);
+  EXPECT_EQ(lines.at(4), "in no mean: 12 more, see `verdict` in run.json");
+}
+
+TEST(RunVerdictTest, stepsThatEvaluate_areKnownToBeLong) {
+  std::vector<RankAccount> ranks = {account_of(40, {})};
+  StepTimes& step = ranks[0].newest[20];
+  ranks[0].totals.remove(step);
+  step.window_ns += 2000 * kMs;
+  step.phase_ns[static_cast<std::size_t>(Phase::kEval)] = 2000 * kMs;
+  ranks[0].totals.add(step);
+  EXPECT_TRUE(find_verdict(ranks)->outliers.empty());
+}
+
 // One rank could not account for a step: that one is left out, and the others stay in line.
 TEST(RunVerdictTest, stepsThatARankLacks_areLeftOut) {
   std::vector<RankAccount> ranks = {account_of(40, {}), account_of(40, {})};
@@ -254,6 +297,18 @@ TEST(PhaseHistoryTest, keepsTheLongestOfThoseBefore) {
   std::sort(lengths.begin(), lengths.end());
   EXPECT_EQ(lengths, (std::vector<std::int64_t>{46, 47, 47, 47, 47, 47, 48, 48, 48, 48, 48, 49, 49,
                                                 49, 49, 49}));
+}
+
+// Where few of the newest are told, the others are among those before.
+TEST(PhaseHistoryTest, longestBeforeAFewOfTheNewest) {
+  PhaseHistory history;
+  for (std::int64_t i = 1; i <= 100; ++i)
+    history.add({.number = i, .window_ns = i == 40 ? 5000 : i == 95 ? 9000 : 10});
+  const std::vector<StepTimes> longest = history.longest_before(10);
+  ASSERT_EQ(longest.size(), PhaseHistory::kMostLong);
+  EXPECT_EQ(longest[0].number, 40);
+  EXPECT_EQ(longest[1].window_ns, 10);
+  EXPECT_TRUE(history.longest_before().empty());
 }
 
 TEST(PhaseHistoryTest, keepsTheNewest) {
