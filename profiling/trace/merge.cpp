@@ -1,10 +1,13 @@
 #include "profiling/trace/merge.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "profiling/trace/byte_sink.hpp"
@@ -78,21 +81,24 @@ class KinetoPass {
 
  private:
   // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them. One
-  // call may have launched several kernels: its end stays for all of theirs.
+  // call may have launched several kernels: its end stays for all of theirs, whichever comes first.
   void add_arrow_end() {
-    const std::string key = std::string(fields_.category) + ' ' + std::string(fields_.id);
-    const auto [place, is_first] =
-        open_arrows_.try_emplace(key, ArrowEnd{std::string(fields_.phase), event_});
-    ArrowEnd& other = place->second;
-    if (is_first) return;
-    if (other.phase == fields_.phase) {  // the id is used again, or an end without its other one
-      if (other.is_written) other = {std::string(fields_.phase), event_};
-      return;
+    const bool begins = fields_.phase == "s";
+    const std::size_t key =
+        std::hash<std::string>()(std::string(fields_.category) + ' ' + std::string(fields_.id));
+    const auto [place, is_new] = open_arrows_.try_emplace(key);
+    std::unique_ptr<WaitingArrow>& waiting = place->second;
+    if (!is_new && !waiting && !begins) return events_.add(event_);
+    if (!waiting) waiting = std::make_unique<WaitingArrow>();
+    if (begins) {
+      waiting->begin = event_;
+    } else {
+      waiting->ends.push_back(event_);
     }
-    if (!other.is_written) events_.add(other.event);
-    events_.add(event_);
-    other.is_written = true;
-    if (other.phase != "s") open_arrows_.erase(place);
+    if (waiting->begin.empty() || waiting->ends.empty()) return;
+    events_.add(waiting->begin);
+    for (const std::string& end : waiting->ends) events_.add(end);
+    waiting.reset();
   }
 
   void add_metadata() {
@@ -110,11 +116,13 @@ class KinetoPass {
   EventRewriter rewriter_;
   std::string event_;
   std::uint64_t left_out_ = 0;
-  struct ArrowEnd {
-    std::string phase, event;
-    bool is_written = false;
+  struct WaitingArrow {
+    std::string begin;
+    std::vector<std::string> ends;
   };
-  std::unordered_map<std::string, ArrowEnd> open_arrows_;
+  // By category and id, of which a trace has millions; null: the begin is written, and more ends
+  // may come.
+  std::unordered_map<std::size_t, std::unique_ptr<WaitingArrow>> open_arrows_;
 };
 
 // Where the events go, for as long as nobody asks to stop.

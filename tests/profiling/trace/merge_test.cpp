@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -81,6 +82,24 @@ TEST_F(MergeTest, a_cut_leaves_no_half_of_an_arrow) {
 
   merge({.first_ns = 0, .last_ns = 25'000});
   EXPECT_THAT(arrows(), ::testing::ElementsAre(::testing::Pair(::testing::_, "sf")));
+}
+
+// A launch of a graph, in whatever order the file has its ends: profilers write kernels first.
+TEST_F(MergeTest, a_launch_of_several_kernels_keeps_all_its_arrows) {
+  for (const std::string order : {"sfff", "fffs", "fsff"}) {
+    std::string events = launched_kernel();
+    events = events.substr(0, events.find(R"({"ph":"s")"));  // the arrow is ours
+    for (const char phase : order) {
+      const std::string text(1, phase);
+      events += (events.ends_with(",") ? "" : ",") + arrow(text, phase == 's' ? "10" : "20");
+    }
+    test::write_text(scratch_ / "in" / "rank-0.json", test::trace_of(events));
+    merge();
+    ASSERT_EQ(arrows().size(), 1u) << order;
+    std::string phases = arrows().begin()->second;
+    std::ranges::sort(phases);
+    EXPECT_EQ(phases, "fffs") << order;
+  }
 }
 
 TEST_F(MergeTest, numbers_that_json_has_no_word_for_become_null) {
