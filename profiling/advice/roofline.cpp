@@ -24,37 +24,48 @@ std::optional<double> flops_of_call(const Json& operation) {
   return rate && calls > 0 ? std::optional(*rate * seconds / calls) : std::nullopt;
 }
 
+// Our attention is causal: the half of the products that lies behind a token is not computed,
+// though by convention its FLOPs count (operator_work.hpp). A roof is held against what is
+// computed. On a GPU the operation is a kernel of a library, and the operator's name is beside the
+// shapes.
+double computed_part(const Json& operation) {
+  constexpr std::string_view kCausal = "sidestream::attention";
+  if (operation.at("name").get<std::string>().starts_with(kCausal)) return 0.5;
+  const auto shapes = operation.find("shapes");
+  if (shapes == operation.end() || shapes->empty()) return 1;
+  return shapes->front().at("operator").get<std::string>().starts_with(kCausal) ? 0.5 : 1;
+}
+
 // Counters are of the hardware: what they say holds, whatever the shapes say. Those of
 // floating-point instructions leave Tensor Cores out, so they count where no Tensor Core worked.
-void replace_rates(RooflinePoint& point, const Json& operation) {
-  if (!point.counters || !point.counters->duration_s || *point.counters->duration_s <= 0) return;
+// Returns the share of point.flops_per_s that is computed.
+double replace_rates(RooflinePoint& point, const Json& operation) {
+  double computed = computed_part(operation);
+  if (!point.counters || !point.counters->duration_s || *point.counters->duration_s <= 0)
+    return computed;
   const NcuCounters& counters = *point.counters;
   constexpr double kNoTensorCores = 1;  // % of the time
   std::optional<double> flops = flops_of_call(operation);
   // None at all: what it computes with is not among those that were counted.
   const bool is_counted = counters.flops.value_or(0) > 0;
-  if (is_counted && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores)
+  if (is_counted && counters.tensor_percent && *counters.tensor_percent < kNoTensorCores) {
     flops = counters.flops;
+    computed = 1;
+  }
   if (counters.dram_bytes) {
     point.bytes_per_s = *counters.dram_bytes / *counters.duration_s;
     point.bytes_at_least = false;
   }
   if (flops) point.flops_per_s = *flops / *counters.duration_s;
+  return computed;
 }
 
-// Our attention is causal: the half of the products that lies behind a token is not computed,
-// though by convention its FLOPs count (operator_work.hpp). A roof is held against what is
-// computed.
-double computed_part(const std::string& name) {
-  return name.starts_with("sidestream::attention") ? 0.5 : 1;
-}
-
-void place_under_roof(RooflinePoint& point, const std::string& dtype, const Facts& facts) {
+void place_under_roof(RooflinePoint& point, double computed_part, const Facts& facts) {
   if (!point.flops_per_s || !point.bytes_per_s || *point.bytes_per_s <= 0) return;
-  const double flops_per_s = *point.flops_per_s * computed_part(point.name);
+  const double flops_per_s = *point.flops_per_s * computed_part;
   point.intensity = flops_per_s / *point.bytes_per_s;
   if (!facts.ceilings || facts.ceilings->memory_bytes_per_s <= 0) return;
-  const auto peak = facts.ceilings->flops_per_s.find(dtype);
+  const auto peak = facts.ceilings->flops_per_s.find(point.dtype);
   if (peak == facts.ceilings->flops_per_s.end()) return;
   const double slope = *point.intensity * facts.ceilings->memory_bytes_per_s;
   point.bound = slope < peak->second ? "memory" : "compute";
@@ -153,9 +164,9 @@ RooflinePoint place_operation(const Json& operation, const Facts& facts,
                       .occupancy_percent = number_at(operation, "occupancy_percent"),
                       .occupancy_limiter = limiter_of(operation.at("name"), facts),
                       .counters = counters_for(counters, operation.at("name"))};
-  replace_rates(point, operation);
+  const double computed_part = replace_rates(point, operation);
   place_optimizer(point, facts);
-  place_under_roof(point, point.dtype, facts);
+  place_under_roof(point, computed_part, facts);
   place_by_bandwidth(point, facts);
   place_by_link(point, facts);
   place_by_counters(point);

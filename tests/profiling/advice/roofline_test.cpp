@@ -44,6 +44,17 @@ TEST(RooflineTest, causal_attention_is_held_against_what_it_computes) {
   EXPECT_DOUBLE_EQ(*point.flops_per_s, 8e11);  // as they are counted
 }
 
+// A kernel of a library, known by the operator that launched it, unless the hardware has counted.
+TEST(RooflineTest, causal_attention_on_a_gpu_is_held_against_what_it_computes) {
+  Json kernel = operation("cudnn_generated_fort_native_sdpa_sm90", 100, 10, 8e11, 1e9);
+  kernel["shapes"] = {shaped("sidestream::attention", "[[8, 1024, 2304]]", "float")};
+  EXPECT_DOUBLE_EQ(*place_operation(kernel, machine(), {}).share_of_roof, 0.4);
+
+  const NcuCounters counted{.launches = 1, .duration_s = 0.01, .flops = 8e9, .tensor_percent = 0};
+  const std::string name = kernel["name"];
+  EXPECT_DOUBLE_EQ(*place_operation(kernel, machine(), {{name, counted}}).share_of_roof, 0.8);
+}
+
 TEST(RooflineTest, the_roof_is_that_of_the_type_computed_with) {
   Facts facts = machine();
   facts.ceilings->flops_per_s = {{"fp32", 1e11}, {"tf32", 5e11}, {"bf16", 1e12}};
