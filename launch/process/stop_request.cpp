@@ -1,9 +1,12 @@
 #include "launch/process/stop_request.hpp"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 
 namespace sidestream::launch {
 namespace {
@@ -16,10 +19,26 @@ volatile sig_atomic_t first_signal = 0;
 std::array<struct sigaction, kSignals.size()> previous_actions;
 struct sigaction previous_pipe_action;
 
+// `timeout` tells its child and then the whole group, and a session that ends follows its SIGHUP:
+// what comes so soon is no second request. As launch/run has it.
+constexpr std::int64_t kOneRequestNs = 150'000'000;
+std::atomic<std::int64_t> first_signal_ns = 0;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);  // or a handler may not use it
+
+std::int64_t now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
 void note_signal(int signal) {
-  const bool insists = signal == SIGINT || signal == SIGTERM;
-  if (signals_seen > 0 && insists) _exit(128 + signal);
-  if (signals_seen == 0) first_signal = signal;
+  if (signals_seen == 0) {
+    first_signal_ns = now_ns();
+    first_signal = signal;
+  } else if (signal == SIGINT ||
+             (signal == SIGTERM && now_ns() - first_signal_ns >= kOneRequestNs)) {
+    _exit(128 + signal);
+  }
   signals_seen = signals_seen + 1;
 }
 

@@ -132,8 +132,19 @@ class RunTest(unittest.TestCase):
             self.fake_mpirun(rank, end)
             done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
-            self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
+            self.assertEqual("mpirun stayed" in done.stderr, why is not None, done.stderr)
+            self.assertIn(f"mpirun stayed ({why}): it was ended" if why else "", done.stderr)
+
+    def test_launcher_that_stays_is_ended_where_nobody_reads_any_more(self):
+        """Ctrl-C has ended `tee`, and the whole group was asked to end: the one that looks after mpirun goes on."""
+        self.fake_mpirun("trap '' USR1", f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 3 &', f'echo up > "{self.folder}/pid.0"', "exec sleep 600")
+        process = subprocess.Popen(self.command(2, "train", options=["--patience", "2"]), env=self.environment, process_group=0,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.wait_for((self.folder / "pid.0").exists, "mpirun is up")
+        time.sleep(1.5)  # somebody has looked for the rank
+        process.stderr.close()
+        os.killpg(process.pid, signal.SIGHUP)
+        self.assertEqual(process.wait(timeout=30), 137)
 
     def test_host_that_cannot_be_reached_is_told(self):
         agent = self.folder / "agent"
