@@ -18,19 +18,21 @@ def recordings_in(folder):
 def lock_of(folder):
     """Held until this program ends; None where another call records into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    lock = open(folder / "lock", "w")
+    lock = open(folder / "lock", "a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         lock.close()
         return None
+    except OSError as error:  # file systems of clusters may have no locks
+        say(f"{folder} cannot be locked ({error.strerror}): see that no other call records into it")
     return lock
 
 
 def free_output():
     for folder in [ROOT / "runs/nsys", *(ROOT / f"runs/nsys-{number}" for number in range(2, 10_000))]:
         lock = None if recordings_in(folder) else lock_of(folder)
-        if lock:
+        if lock and not recordings_in(folder):  # of a call that has ended in between
             return folder, lock
     fail("--output: name a folder: runs/nsys to runs/nsys-9999 hold recordings")
 
