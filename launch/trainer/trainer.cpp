@@ -73,9 +73,10 @@ std::optional<StopReason> Trainer::meet(const StepNumbers& numbers) {
   const comm::Communicator& ranks = session_.communicator();
   const auto steps_since = static_cast<std::uint64_t>(state_.step - anomaly.values.step);
   const std::uint64_t in_order = state_.samples - steps_since * state_.samples_per_step;
-  const BatchOfStep batch{.first_index = options_.data.fix_batch ? 0 : in_order,
+  const bool fixed = options_.data.fix_batch;  // one batch, in every micro-step
+  const BatchOfStep batch{.first_index = fixed ? 0 : in_order,
                           .batch_size = options_.data.batch_size_per_rank,
-                          .grad_accumulation = options_.parallel.grad_accumulation,
+                          .grad_accumulation = fixed ? 1 : options_.parallel.grad_accumulation,
                           .ranks = ranks.size()};
   parts_.reporter.incident(incident_of(anomaly, policy, batch, parts_.order));
   if (!numbers.updated) ++state_.skipped;
