@@ -27,8 +27,8 @@ class BpeTokenizer final : public Tokenizer {
     return static_cast<std::uint32_t>(definition_.tokens.size());
   }
   std::optional<std::uint32_t> find_end_of_text() const override { return definition_.end_of_text; }
-  // After a newline between two printable ASCII characters: there GPT-2's pattern cuts whatever
-  // surrounds it.
+  // After a newline, or before a space, between two characters that are no white space: there
+  // GPT-2's pattern cuts whatever surrounds it.
   std::size_t safe_cut(std::string_view text, std::size_t wanted) const override;
   bool needs_utf8() const override { return true; }
   std::unique_ptr<Encoder> make_encoder(SpecialTokens special) const override;

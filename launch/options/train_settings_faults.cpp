@@ -45,7 +45,7 @@ Setting<Options> spike_policy() {
       {"spike-policy", "off|warn|stop|skip|rollback",
        "the same when loss or gradient norm is far above the last 128 steps; a warning only, from "
        "step 33 on, while there are fewer. On a GPU with off, warn and stop of those steps alone "
-       "whose numbers are read: logged ones, and every tenth"},
+       "whose numbers are read: logged ones, and every tenth; all with --late-loss off"},
       {{"off", kOff}, {"warn", kWarn}, {"stop", kStop}, {"skip", kSkip}, {"rollback", kRollback}},
       [](auto& o) -> auto& { return o.numerics.spike_policy; });
 }

@@ -56,7 +56,7 @@ constexpr NumberRange kBucketMb{.min = 0, .max = 65536, .min_bound = Bound::kExc
 Setting<Options> bucket_mb() {
   return {{"bucket-mb", "MB|auto",
            "size of a bucket; auto: from the model and the number of ranks, then between hosts "
-           "from what is measured while training",
+           "without GPUs from what is measured while training",
            "auto"},
           [](Options& options, const std::string& text) {
             options.parallel.bucket_mb.reset();

@@ -118,8 +118,8 @@ def row_text(name, row, device):
 def text(found):
     device = found["device"]
     lines = [f"# One GPU: {device['name']}", "",
-             "Medians of interleaved repeats, in brackets the least and the most. mfu: (6 N + 6 L C T) tokens/s over the datasheet's bf16 "
-             "peak. What was built is that of the last row that was measured.", ""]
+             "Medians of interleaved repeats, in brackets the least and the most; without brackets one run. mfu: (6 N + "
+             "6 L C T) tokens/s over the datasheet's bf16 peak. What was built is that of the last row that was measured.", ""]
     for name, row in found["rows"].items():
         lines += row_text(name, row, device["name"])
     return "\n".join([*lines, "```", *device["details"], "```"]) + "\n"
