@@ -29,7 +29,7 @@ bool has_bf16_units();
 
 // Whether whole products of fp32 are faster in blocks than by LibTorch's mm: on AMD's processors
 // its MKL takes kernels for AVX2, which reach half of what units of 512 bits do (Zen 5: 108 GFLOP/s
-// a core, blocks 265).
+// a core, blocks 265), and less than AVX-512 even where its units are of 256 (Zen 4).
 bool blocks_beat_mm();
 
 // The element type of our kernels for a tensor's: calls body with a null pointer of it.

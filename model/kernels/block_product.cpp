@@ -272,14 +272,7 @@ bool has_tiles() {
 bool amd_has_dot_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
 }
-// Base and extended family are added up (AMD's manual, volume 3, Fn0000_0001_EAX).
-bool has_wide_units_of_amd() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (!has_sixteen_lanes() || __builtin_cpu_is("amd") == 0) return false;
-  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return false;
-  constexpr unsigned kZen5 = 0x1A;
-  return (eax >> 8 & 0xF) + (eax >> 20 & 0xFF) >= kZen5;
-}
+bool amd_has_sixteen_lanes() { return has_sixteen_lanes() && __builtin_cpu_is("amd") != 0; }
 #else
 #define SIDESTREAM_WITH_AVX2
 #define SIDESTREAM_WITH_AVX512
@@ -288,7 +281,7 @@ bool has_sixteen_lanes() { return false; }
 bool has_rounding_lanes() { return false; }
 bool has_tiles() { return false; }
 bool amd_has_dot_products() { return false; }
-bool has_wide_units_of_amd() { return false; }
+bool amd_has_sixteen_lanes() { return false; }
 #endif
 
 // The loops that are long to compile stand alone, once for each kind of processor.
@@ -350,7 +343,10 @@ bool has_amx() noexcept {
 bool has_avx512() noexcept { return has_sixteen_lanes(); }
 bool has_avx512_bf16() noexcept { return has_rounding_lanes(); }
 bool has_avx2() noexcept { return has_eight_lanes(); }
-bool has_wide_amd() noexcept { return has_wide_units_of_amd(); }
+bool has_amd_avx512() noexcept {
+  static const bool has = amd_has_sixteen_lanes();
+  return has;
+}
 bool has_faster_bf16() noexcept { return has_amx() || amd_has_dot_products(); }
 
 void multiply_widened(const BlockProduct<float>& product) { multiply_on_this(product); }

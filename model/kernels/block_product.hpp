@@ -26,9 +26,7 @@ bool has_avx512() noexcept;
 bool has_avx512_bf16() noexcept;  // rounding to bf16 beside it
 bool has_avx2() noexcept;
 
-// An AMD processor of family 1Ah (Zen 5) or later: on servers and desktops units of 512 bits.
-// Before, and in some laptops, AVX-512 is two halves one after the other.
-bool has_wide_amd() noexcept;
+bool has_amd_avx512() noexcept;  // on a processor of AMD's: Zen 4 and later
 
 // Whether units for bf16 reach more than those for fp32: AMX, and the dot products of AVX-512 on
 // AMD's cores (twice as many by https://uops.info). On Intel's the dot products reach half.
