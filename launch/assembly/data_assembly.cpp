@@ -26,11 +26,11 @@ void require_one_sample(const data::TokenStream& validation, std::int64_t length
       validation.size(), length + 1));
 }
 
-// What the model says when the data cannot: --vocab-size, or the preset's.
 // Shards without a dataset.json, as those of llm.c and nanoGPT, hold GPT-2's tokens where the
 // vocabulary is as large (tiktoken's `gpt2`: <|endoftext|> is its last).
 constexpr std::int64_t kGpt2Vocabulary = 50257, kGpt2EndOfText = 50256;
 
+// What the model says when the data cannot: --vocab-size, or the preset's.
 std::int64_t known_vocabulary(const TrainOptions& options) {
   if (options.model.vocab_size_given) return options.model.config.vocab_size;
   return model::preset(options.model.preset).vocab_size;
@@ -98,7 +98,7 @@ DataSources open_data(const TrainOptions& options) {
   if (tokenizer.empty() && info) tokenizer = info->tokenizer;
   if (info) sources.end_of_text = info->end_of_text;
   if (!tokenizer.empty()) take_tokenizer(tokenizer, info, sources);
-  if (!sources.end_of_text && sources.vocab_size == kGpt2Vocabulary)
+  if (!info && tokenizer.empty() && sources.vocab_size == kGpt2Vocabulary)
     sources.end_of_text = kGpt2EndOfText;
   return sources;
 }

@@ -35,8 +35,8 @@ void note_signal(int signal) {
   if (signals_seen == 0) {
     first_signal_ns = now_ns();
     first_signal = signal;
-  } else if (signal == SIGINT ||
-             (signal == SIGTERM && now_ns() - first_signal_ns >= kOneRequestNs)) {
+  } else if ((signal == SIGINT || signal == SIGTERM) &&
+             now_ns() - first_signal_ns >= kOneRequestNs) {
     _exit(128 + signal);
   }
   signals_seen = signals_seen + 1;

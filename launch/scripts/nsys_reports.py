@@ -25,6 +25,9 @@ def lock_of(folder):
         lock.close()
         return None
     except OSError as error:  # file systems of clusters may have no locks
+        if (folder / "ranks").exists():  # of a call that has not ended, or was killed
+            lock.close()
+            return None
         say(f"{folder} cannot be locked ({error.strerror}): see that no other call records into it")
     return lock
 

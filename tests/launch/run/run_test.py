@@ -132,8 +132,8 @@ class RunTest(unittest.TestCase):
             self.fake_mpirun(rank, end)
             done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual("mpirun stayed" in done.stderr, why is not None, done.stderr)
-            self.assertIn(f"mpirun stayed ({why}): it was ended" if why else "", done.stderr)
+            self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
+            self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
 
     def test_launcher_that_stays_is_ended_where_nobody_reads_any_more(self):
         """Ctrl-C has ended `tee`, and the whole group was asked to end: the one that looks after mpirun goes on."""
