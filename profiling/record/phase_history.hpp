@@ -26,6 +26,11 @@ struct StepTimes {
   }
 };
 
+// It is known why such a step is long.
+inline bool evaluates(const StepTimes& step) noexcept {
+  return step.phase_ns[static_cast<std::size_t>(ranges::Phase::kEval)] > 0;
+}
+
 class PhaseHistory {
  public:
   static constexpr std::size_t kMostSteps = 256;
@@ -50,6 +55,7 @@ class PhaseHistory {
   std::vector<StepTimes> longest_before(std::size_t most = kMostSteps) const {
     std::vector<StepTimes> steps = newest();
     steps.resize(steps.size() - std::min(most, steps.size()));
+    std::erase_if(steps, evaluates);
     steps.insert(steps.end(), longest_.begin(),
                  longest_.begin() + static_cast<std::ptrdiff_t>(long_count_));
     std::ranges::sort(steps, std::greater(), &StepTimes::window_ns);
@@ -59,6 +65,7 @@ class PhaseHistory {
 
  private:
   void keep_if_long(const StepTimes& step) noexcept {
+    if (evaluates(step)) return;
     if (long_count_ < kMostLong) {
       longest_[long_count_++] = step;
       return;

@@ -56,10 +56,9 @@ statistics::Outlier outlier_at(const std::vector<StepsOfRank>& ranks, std::size_
 std::map<std::int64_t, std::int64_t> lengths_of(const std::vector<StepsOfRank>& ranks) {
   std::map<std::int64_t, std::int64_t> lengths;
   for (std::size_t place = 0; place < ranks.front().size(); ++place) {
-    const bool evaluates = std::ranges::any_of(ranks, [&](const StepsOfRank& rank) {
-      return rank[place].phase_ns[static_cast<std::size_t>(ranges::Phase::kEval)] > 0;
-    });
-    if (!evaluates) lengths[static_cast<std::int64_t>(place)] = length_at(ranks, place);
+    const bool any_evaluates =
+        std::ranges::any_of(ranks, [&](const StepsOfRank& rank) { return evaluates(rank[place]); });
+    if (!any_evaluates) lengths[static_cast<std::int64_t>(place)] = length_at(ranks, place);
   }
   return lengths;
 }
