@@ -38,7 +38,7 @@ FLAGS = {
     "huge-pages": ("--huge-pages off", ""),
     "pin-threads": ("--pin-threads off", ""),
 }
-MODEL = "--model gpt2-mini --data synthetic --device cpu --sequence-length 256 --batch-size-per-rank 8 --eval-every 0 --precision bf16"
+MODEL = "--model gpt2-mini --data synthetic --device cpu --sequence-length 256 --batch-size-per-rank 8 --precision bf16"
 
 
 def verification(flag, args, folder):
@@ -55,7 +55,10 @@ def verification(flag, args, folder):
     report = folder / flag / "report.json"
     if (done.returncode != 0 and done.returncode < 10) or not report.exists():
         sys.exit(f"{flag}: exit code {done.returncode}\n{done.stdout}")
-    return json.loads(report.read_text(encoding="utf-8"))
+    found = json.loads(report.read_text(encoding="utf-8"))
+    if "failure" in found:
+        sys.exit(f"{flag}: exit code {done.returncode}\n{done.stdout}")
+    return found
 
 
 def row(flag, report):
