@@ -20,10 +20,9 @@
 // slices of the state, weights move with the order of the buckets (before step 2, in
 // set_bucket_order()): the parameters follow, aliases of them do not. Each step begins without
 // gradients: zero_grad() is not needed, and between micro-steps an Error of backward or of
-// finish_backward(). The module's
-// gradients are undefined after its end. The communicator must outlive it. Destroyed inside a step,
-// it tells the peers; a program that knows the cause calls Communicator::announce_failure itself
-// before that.
+// finish_backward(). The module's gradients are undefined after its end. The communicator must
+// outlive it. Destroyed inside a step, it tells the peers; a program that knows the cause calls
+// Communicator::announce_failure itself before that.
 #pragma once
 
 #include <cstdint>
