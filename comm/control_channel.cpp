@@ -68,14 +68,20 @@ void ControlChannel::ask_everyone() {
   for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
     known_[static_cast<std::size_t>(rank)].reset();
     known_on_device_[static_cast<std::size_t>(rank)].store(-1);
+  }
+  ask_again();
+}
+
+void ControlChannel::ask_again() {
+  for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
     if (rank != rank_) send(rank, Tag::kQuestion, message_of());
   }
 }
 
-void ControlChannel::announce_failure(std::string_view text) {
+void ControlChannel::announce_failure(std::string_view text, int dead) {
   const Message message = message_of(text);
   for (int rank = 0; rank < static_cast<int>(known_.size()); ++rank) {
-    if (rank != rank_) send(rank, Tag::kFailure, message);
+    if (rank != rank_ && rank != dead) send(rank, Tag::kFailure, message);
   }
 }
 

@@ -24,11 +24,13 @@ class ControlChannel {
   void poll();  // takes in what has come and answers
   void note_started(std::uint64_t sequence) noexcept { started_ = sequence; }
   void ask_everyone();  // forgets what is known and asks again
+  void ask_again();     // what was answered before stays known until the new answer
   // Last operation that a rank is known to have started; nothing if it has not answered.
   std::optional<std::uint64_t> started_by(int rank) const {
     return known_[static_cast<std::size_t>(rank)];
   }
-  void announce_failure(std::string_view message);
+  // To all but `dead`, to whom sending may end this process, too; -1: nobody is.
+  void announce_failure(std::string_view message, int dead);
 
   // Operations on a device, of which the driver knows nothing. Callable from any thread; answers
   // come in while somebody polls.

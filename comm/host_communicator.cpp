@@ -10,6 +10,7 @@
 #include "comm/life_line_setup.hpp"
 #include "comm/mpi_check.hpp"
 #include "comm/reduce.hpp"
+#include "comm/shared_memory_room.hpp"
 #include "core/base/error.hpp"
 #include "core/base/warning.hpp"
 
@@ -36,12 +37,6 @@ class HostWork final : public WorkState {
   std::shared_ptr<Operation> operation_;
   ProgressEngine& engine_;
 };
-
-std::string space_warning(std::size_t wanted_bytes, std::size_t free_bytes) {
-  return "shared memory: " + std::to_string(wanted_bytes >> 20) + " MiB wanted, /dev/shm has " +
-         std::to_string(free_bytes >> 20) +
-         " MiB; going on more slowly without it. In a container, start it with a larger --shm-size";
-}
 
 }  // namespace
 
@@ -90,11 +85,13 @@ bool HostCommunicator::every_rank(bool mine) {
 }
 
 void HostCommunicator::set_up_node(std::vector<std::string>& warnings) {
-  const std::size_t wanted =
-      static_cast<std::size_t>(topology_.local_size) * NodeCollectives::kBounceBytes + kSpareBytes;
-  const std::size_t free = shared_memory_free_bytes();
-  if (!every_rank(free >= wanted)) {
-    warnings.push_back(space_warning(wanted, free));
+  const SharedMemoryRoom mine{
+      .wanted = static_cast<std::size_t>(topology_.local_size) * NodeCollectives::kBounceBytes +
+                kSpareBytes,
+      .free = shared_memory_free_bytes()};
+  const std::vector<SharedMemoryRoom> rooms = rooms_of_all(job_.get(), mine);
+  if (const auto rank = first_without_room(rooms)) {
+    warnings.push_back(space_warning(rooms[*rank], topology_.hosts[*rank]));
     return;
   }
   NodeMeeting node = meeting_over(node_comm_.get());
@@ -299,24 +296,30 @@ NodeMeeting HostCommunicator::meeting_here() {
           .huge_pages = config_.huge_pages};
 }
 
-// The same answer on all ranks. Where there is too little room, the first one says so, once.
+// The same answer on all ranks. Where a node has too little room, the first rank says so, once.
 bool HostCommunicator::fits_in_windows(std::string_view call, std::size_t bytes,
                                        std::size_t bytes_per_rank) {
   const std::size_t node_bytes =
       SharedWindow::segment_bytes(bytes_per_rank) * static_cast<std::size_t>(topology_.local_size);
-  const std::size_t free = windows_ ? shared_memory_free_bytes() : 0;
-  const bool fits = windows_ && free >= node_bytes + kSpareBytes;
-  bool all_fit = true;
-  for (const std::string& peer : exchange(std::to_string(bytes) + (fits ? " fits" : " private"),
-                                          of_setup("allocation sizes"))) {
-    all_fit = all_fit && peer.ends_with(" fits");
-    if (peer.starts_with(std::to_string(bytes) + " ")) continue;
-    throw core::CollectiveError(std::string(call) + ": this rank asks for " +
-                                std::to_string(bytes) + " bytes, another says " + peer +
-                                ": every rank must ask for the same");
+  const SharedMemoryRoom mine{.wanted = node_bytes + kSpareBytes,
+                              .free = windows_ ? shared_memory_free_bytes() : 0};
+  const std::string asked = std::to_string(bytes);
+  std::vector<SharedMemoryRoom> rooms;
+  for (const std::string& peer :
+       exchange(asked + " " + mine.text(), of_setup("allocation sizes"))) {
+    const std::size_t end = peer.find(' ');
+    if (peer.substr(0, end) != asked)
+      throw core::CollectiveError(std::string(call) + ": this rank asks for " + asked +
+                                  " bytes, another for " + peer.substr(0, end) +
+                                  ": every rank must ask for the same");
+    rooms.push_back(SharedMemoryRoom::from(peer.substr(end)));
   }
-  if (!all_fit && windows_) warn_about_space(node_bytes + kSpareBytes, free);
-  return all_fit;
+  const auto rank = first_without_room(rooms);
+  if (!rank) return true;
+  const bool is_first_news =
+      topology_.rank == 0 && windows_ && !std::exchange(warned_about_space_, true);
+  if (is_first_news) core::print_warning(space_warning(rooms[*rank], topology_.hosts[*rank]));
+  return false;
 }
 
 Allocation HostCommunicator::allocate(std::size_t bytes) {
@@ -333,12 +336,6 @@ std::shared_ptr<std::byte> HostCommunicator::allocate_shared(std::size_t bytes) 
   if (!fits_in_windows("allocate_shared", bytes, bytes_per_rank)) return nullptr;
   const auto window = std::make_shared<const SharedWindow>(meeting_here(), bytes_per_rank);
   return {window, window->segment(0)};
-}
-
-void HostCommunicator::warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes) {
-  if (topology_.rank == 0 && !std::exchange(warned_about_space_, true)) {
-    core::print_warning(space_warning(wanted_bytes, free_bytes));
-  }
 }
 
 Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
@@ -365,6 +362,7 @@ std::optional<std::string> HostCommunicator::failure_of_peer() const {
 void HostCommunicator::announce_failure(std::string_view message) noexcept {
   announced_.store(true);
   watch_->announce_failure(message);
+  engine_->send_announcement_now();
 }
 
 }  // namespace sidestream::comm

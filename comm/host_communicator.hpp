@@ -71,7 +71,6 @@ class HostCommunicator final : public Communicator {
   NodeMeeting meeting_here();
   bool fits_in_windows(std::string_view call, std::size_t bytes, std::size_t bytes_per_rank);
   Allocation allocate_privately(std::size_t bytes);
-  void warn_about_space(std::size_t wanted_bytes, std::size_t free_bytes);
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
                  const CollectiveOptions& options);
   std::shared_ptr<Operation> start(const Call& call, Steps steps, const CollectiveOptions& options);

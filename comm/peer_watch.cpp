@@ -19,6 +19,10 @@ constexpr std::chrono::milliseconds kLauncherTakesAnEnd{300};
 constexpr std::chrono::milliseconds kTurn{250};
 constexpr std::chrono::milliseconds kLastTurn{2500};
 
+// A progress thread that idles looks for questions every 20 ms; it may have to wait for a
+// processor.
+constexpr std::chrono::milliseconds kTimeToAnswer{200};
+
 }  // namespace
 
 PeerWatch::PeerWatch(const Topology& topology, const Sources& sources, std::vector<int> board_ranks)
@@ -83,6 +87,7 @@ void PeerWatch::look_at_lines(std::chrono::steady_clock::time_point now) {
 }
 
 void PeerWatch::note_death(int rank, const std::string& how, const std::string& activity) {
+  dead_rank_ = rank;
   death_ = topology_.place_of(static_cast<std::size_t>(rank)) + " has died: its process is gone (" +
            how + ")" + (activity.empty() ? "" : "; it was in " + activity);
 }
@@ -106,7 +111,7 @@ void PeerWatch::send_announcement() {
     const std::lock_guard lock(announcement_mutex_);
     message = std::exchange(announcement_, std::nullopt);
   }
-  if (message) channel_->announce_failure(*message);
+  if (message) channel_->announce_failure(*message, dead_rank_);
 }
 
 void PeerWatch::flush_announcement(std::chrono::milliseconds limit) noexcept {
@@ -130,14 +135,41 @@ void PeerWatch::ask_everyone() {
   if (channel_ != nullptr) channel_->ask_everyone();
 }
 
+void PeerWatch::ask_again() {
+  if (channel_ != nullptr) channel_->ask_again();
+}
+
+std::chrono::milliseconds PeerWatch::time_to_answer() const noexcept {
+  return channel_ != nullptr ? kTimeToAnswer : std::chrono::milliseconds{0};
+}
+
 void PeerWatch::announce_failure(std::string_view message) noexcept {
   if (board_ != nullptr) board_->announce_failure(message);
+  queue(message);
+  try {
+    const std::lock_guard lock(announcement_mutex_);
+    if (!announced_) announced_ = message;
+  } catch (...) {  // no memory for a copy: what is in flight here runs into its deadline
+    return;
+  }
+  has_announced_.store(true);
+}
+
+void PeerWatch::announce_death(std::string_view message) noexcept { queue(message); }
+
+void PeerWatch::queue(std::string_view message) noexcept {
   if (channel_ == nullptr) return;
   try {
     const std::lock_guard lock(announcement_mutex_);
     if (!announcement_) announcement_ = message;
   } catch (...) {  // no memory for a message: the peers run into their deadline instead
   }
+}
+
+std::optional<std::string> PeerWatch::announced() const {
+  if (!has_announced_.load()) return std::nullopt;
+  const std::lock_guard lock(announcement_mutex_);
+  return announced_;
 }
 
 void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& text) const {

@@ -2,6 +2,7 @@
 // by messages for all others. Used under the driver's lock, except announce_failure.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <optional>
@@ -36,10 +37,18 @@ class PeerWatch {
   // once, those of other nodes a little later. A rank that is not asks again.
   bool may_speak(std::chrono::steady_clock::time_point since) noexcept;
   void ask_everyone();  // before describe_missing, with time to answer between
+  void ask_again();     // just before it
+  // Until when answers to ask_again() are waited for; nothing where all share a board.
+  std::chrono::milliseconds time_to_answer() const noexcept;
   std::string describe_missing(std::uint64_t sequence) const;
 
   // Callable from any thread. The board is written at once, messages go out with the next poll.
   void announce_failure(std::string_view message) noexcept;
+  // To ranks that cannot see it on the board.
+  void announce_death(std::string_view message) noexcept;
+  // What announce_failure() was told first.
+  std::optional<std::string> announced() const;
+  bool sends_messages() const noexcept { return channel_ != nullptr; }
   void send_announcement();
   // Sends it and lets MPI work until it has left, or the time is over. Never throws.
   void flush_announcement(std::chrono::milliseconds limit) noexcept;
@@ -48,6 +57,7 @@ class PeerWatch {
   void note_left() noexcept;
 
  private:
+  void queue(std::string_view message) noexcept;
   void describe_silence(int slot, std::string& text) const;
   void look_for_the_dead(std::chrono::steady_clock::time_point now);
   void look_on_this_node(std::chrono::steady_clock::time_point now);
@@ -69,9 +79,12 @@ class PeerWatch {
   std::optional<std::chrono::steady_clock::time_point> gone_since_;
   std::optional<std::chrono::steady_clock::time_point> line_closed_at_;
   std::optional<std::string> death_;
+  int dead_rank_ = -1;  // whose death it is
   std::chrono::steady_clock::time_point last_poll_;
-  std::mutex announcement_mutex_;
-  std::optional<std::string> announcement_;
+  mutable std::mutex announcement_mutex_;    // the two below
+  std::optional<std::string> announcement_;  // not sent yet
+  std::optional<std::string> announced_;
+  std::atomic<bool> has_announced_{false};
 };
 
 }  // namespace sidestream::comm

@@ -94,6 +94,19 @@ void ProgressEngine::wait(Operation& operation) {
   operation.rethrow_failure();
 }
 
+void ProgressEngine::send_announcement_now() noexcept {
+  constexpr std::chrono::milliseconds kPatience{200};
+  if (!watch_.sends_messages()) return;
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!failed() && std::chrono::steady_clock::now() < end) {
+    if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock()) {
+      if (!failed()) watch_.flush_announcement(kAnnouncementTime);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // a driver sends it itself
+  }
+}
+
 void ProgressEngine::run_exclusively(const std::function<void()>& action) {
   const std::lock_guard driver(drive_mutex_);
   action();
@@ -106,7 +119,8 @@ bool ProgressEngine::failed() const {
 
 std::optional<std::string> ProgressEngine::failure_text() const {
   const std::lock_guard lock(queue_mutex_);
-  return failure_ == nullptr ? std::nullopt : std::optional(text_of(failure_));
+  if (failure_ == nullptr || announced_itself_) return std::nullopt;
+  return text_of(failure_);
 }
 
 std::int64_t ProgressEngine::progress_cpu_ns() const noexcept {
@@ -158,6 +172,10 @@ bool ProgressEngine::drive() {
   if (failed()) return false;  // MPI is left alone, see fail()
   try {
     watch_.poll();
+    if (const auto announced = watch_.announced()) {
+      give_up(*announced);
+      return true;
+    }
     // Read first: what a peer had done before it failed is there by now, and an operation that all
     // ranks have reached ends well.
     const std::optional<std::string> failure = watch_.failure_of_peer();
@@ -201,8 +219,13 @@ void ProgressEngine::check_deadline(Operation& operation) {
   operation.deadline().tick();
   if (operation.ask_now()) watch_.ask_everyone();
   if (!operation.deadline().is_over()) return;
-  if (!operation.over_since()) operation.note_over();
-  if (!watch_.may_speak(*operation.over_since())) return;  // another rank tells it
+  if (!operation.over_since()) {
+    operation.note_over();
+    watch_.ask_again();
+  }
+  const auto answered = *operation.over_since() + watch_.time_to_answer();
+  if (std::chrono::steady_clock::now() < answered) return;
+  if (!watch_.may_speak(answered)) return;  // another rank tells it
   throw core::CollectiveError(
       "not finished after " + std::to_string(operation.deadline().limit().count()) +
       " ms; missing: " + watch_.describe_missing(operation.call().sequence) +
@@ -225,9 +248,31 @@ void ProgressEngine::fail(std::exception_ptr error) {
   if (const auto operation = front())
     flights_.note(FlightPlane::kHost, operation->call(), FlightState::kFailed);
   hooks_.on_failure();
-  if (!is<core::PeerError>(error)) watch_.announce_failure(text_of(error));
+  tell_peers(error);
   watch_.flush_announcement(kAnnouncementTime);
   hooks_.before_throwing();
+  drop_all(error);
+}
+
+// Who sees a death sees it alone: ranks of other nodes may have no way to find out.
+void ProgressEngine::tell_peers(const std::exception_ptr& error) {
+  if (is<core::DeadPeerError>(error)) return watch_.announce_death(text_of(error));
+  if (!is<core::PeerError>(error)) watch_.announce_failure(text_of(error));
+}
+
+// Whoever announced it knows what happened and says so: nothing is found out here.
+void ProgressEngine::give_up(const std::string& announced) {
+  watch_.flush_announcement(kAnnouncementTime);
+  hooks_.on_failure();
+  {
+    const std::lock_guard lock(queue_mutex_);
+    announced_itself_ = true;
+  }
+  drop_all(std::make_exception_ptr(core::CollectiveError(
+      "rank " + std::to_string(rank_) + " has told its peers that it failed: " + announced)));
+}
+
+void ProgressEngine::drop_all(const std::exception_ptr& error) {
   std::deque<std::shared_ptr<Operation>> dropped;
   {
     const std::lock_guard lock(queue_mutex_);

@@ -3,7 +3,8 @@
 // waits (no hand-over for a short operation). Only the driver calls MPI.
 //
 // The first failure ends everything: operations in flight and all later ones throw it, the peers
-// are told, and MPI is not called any more.
+// are told, and MPI is not called any more. One that this rank has announced itself is such a
+// failure, too: its peers will not come to what is in flight.
 #pragma once
 
 #include <chrono>
@@ -48,12 +49,17 @@ class ProgressEngine {
   // Blocks, driving, until the operation is done. Throws its failure.
   void wait(Operation& operation);
 
+  // Messages that the watch has to send leave now, not with the next look of an idle thread, if
+  // whoever drives lets go in time. Callable from any thread.
+  void send_announcement_now() noexcept;
+
   // Runs something that calls MPI itself while nobody drives. Nothing may be in flight.
   void run_exclusively(const std::function<void()>& action);
 
   bool failed() const;
   bool is_idle() const;  // nothing is in flight; callable from any thread
-  std::optional<std::string> failure_text() const;  // callable from any thread
+  // Not of what this rank has announced itself. Callable from any thread.
+  std::optional<std::string> failure_text() const;
   std::int64_t progress_cpu_ns() const noexcept;    // CPU time that the progress thread has used
 
  private:
@@ -62,6 +68,9 @@ class ProgressEngine {
   bool advance(Operation& operation);
   void check_deadline(Operation& operation);
   void fail(std::exception_ptr error);
+  void tell_peers(const std::exception_ptr& error);
+  void give_up(const std::string& announced);
+  void drop_all(const std::exception_ptr& error);
   std::exception_ptr describe(const Operation& operation, const std::exception_ptr& cause) const;
   std::shared_ptr<Operation> front() const;
 
@@ -71,9 +80,10 @@ class ProgressEngine {
   Backoff::Manner caller_;
   Hooks hooks_;
   std::mutex drive_mutex_;          // held by the driver
-  mutable std::mutex queue_mutex_;  // the three below
+  mutable std::mutex queue_mutex_;  // the four below
   std::deque<std::shared_ptr<Operation>> queue_;
   std::exception_ptr failure_;
+  bool announced_itself_ = false;
   int waiting_callers_ = 0;
   std::condition_variable_any work_for_thread_;
   std::jthread thread_;  // last: started when the rest exists

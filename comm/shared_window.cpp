@@ -55,7 +55,10 @@ struct Attempt {
 };
 constexpr const char* kMoreSpace = "In a container, start it with a larger --shm-size";
 constexpr Attempt kCreate{"create a file", kMoreSpace};
-constexpr Attempt kOpen{"open a file of the node's first rank", kMoreSpace};
+constexpr Attempt kOpen{
+    "open a file of the node's first rank",
+    "The ranks of a host need one /dev/shm: start their containers with --ipc=host, "
+    "or take --shared-memory off"};
 constexpr Attempt kReserve{"reserve memory", kMoreSpace};
 constexpr Attempt kMap{"map memory",
                        "Processes may have too little room for addresses (ulimit -v): raise that, "

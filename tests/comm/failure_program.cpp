@@ -90,8 +90,29 @@ void stop_this_process_soon() {
   raise(SIGSTOP);  // all threads of it
 }
 
-// A rank is killed while nobody waits for it; the others notice.
+// Rank 1 fails alone, with a collective in flight that the others do not come to any more.
+void fail_in_flight(Communicator& communicator) {
+  communicator.barrier();
+  if (communicator.rank() != 1) {
+    while (!communicator.failure_of_peer())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return communicator.barrier();
+  }
+  std::vector<float> values(1000);
+  sidestream::comm::Work dropped =
+      communicator.all_reduce(values.data(), values.size(), DType::kFloat32, {.bucket = 7});
+  communicator.announce_failure("rank 1: shard_7.bin is cut short");
+  try {
+    dropped.wait();
+  } catch (const sidestream::core::Error& error) {
+    std::fprintf(stderr, "dropped: %s\n", error.what());
+  }
+  throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
+}
+
+// A rank is killed while nobody waits for it; the others notice, and then end together.
 void outlive(Communicator& communicator, int victim) {
+  constexpr std::chrono::milliseconds kUntilAllHaveNoticed{1500};
   communicator.note_activity(sidestream::ranges::Phase::kBackward, 26);
   communicator.barrier();
   if (communicator.rank() == victim) raise(SIGKILL);
@@ -99,7 +120,9 @@ void outlive(Communicator& communicator, int victim) {
   while (!communicator.failure_of_peer()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begin);
-  std::fprintf(stderr, "noticed after %d ms\n", static_cast<int>(ms.count()));
+  std::fprintf(stderr, "noticed after %d ms: %s\n", static_cast<int>(ms.count()),
+               communicator.failure_of_peer()->c_str());
+  std::this_thread::sleep_for(kUntilAllHaveNoticed);
   communicator.barrier();
 }
 
@@ -122,6 +145,7 @@ void play(Communicator& communicator, const std::string& scenario) {
     exchange_for_ever(communicator);
   }
   if (culprit && scenario == "killed") raise(SIGKILL);
+  if (scenario == "fails-in-flight") return fail_in_flight(communicator);
   if (scenario == "killed-later") return outlive(communicator, 1);
   if (scenario == "first-killed-later") return outlive(communicator, 0);
   if (scenario == "buckets") return all_reduce(communicator, 100, culprit ? 8 : 7);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include "tests/comm/mpi_job.hpp"
@@ -54,9 +55,28 @@ TEST(NodesFailuresTest, wait_deadFirstRankIsNamedByTheOtherNode) {
   expect_noticed_within_two_seconds(run_on_nodes("1 1", "first-killed-later on"), "rank 0");
 }
 
-// Not the one that has the line to the first rank: the other node hears of it.
+// Not the one that has the line to the first rank: the other node hears of it, from rank 0.
 TEST(NodesFailuresTest, wait_deadPeerBesideOthersIsToldToTheOtherNode) {
-  expect_noticed_within_two_seconds(run_on_nodes("2 2", "killed-later on"), "rank 1");
+  const Outcome outcome = run_on_nodes("2 2", "killed-later on");
+
+  expect_noticed_within_two_seconds(outcome, "rank 1");
+  std::size_t told = 0;
+  std::istringstream lines(outcome.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("noticed after ") == std::string::npos) continue;
+    EXPECT_THAT(line, ContainsRegex("rank 1 on .* has died: its process is gone"));
+    ++told;
+  }
+  EXPECT_EQ(told, 3u) << outcome.output;
+}
+
+// It says itself what happened, at once, and its code is that of the job.
+TEST(NodesFailuresTest, announce_failure_endsWhatItsOwnRankHasInFlight) {
+  const Outcome outcome = run_on_nodes("1 1", "fails-in-flight on");
+
+  EXPECT_THAT(outcome.output, HasSubstr("told its peers that it failed: rank 1: shard_7.bin"));
+  EXPECT_THAT(outcome.output, HasSubstr("FAILED(3): rank 1: shard_7.bin is cut short"));
+  EXPECT_THAT(outcome.output, ContainsRegex("FAILED.7.: .*rank 1: shard_7.bin is cut short"));
 }
 
 // Nothing says that the other node is gone, so the deadline has to. (Open MPI's launcher waits for

@@ -219,6 +219,25 @@ TEST_P(ThreadsTest, announcedFailure_reachesThosePeersThatWait) {
   });
 }
 
+// The peers have been told to stop: nobody comes to it any more.
+TEST_P(ThreadsTest, announcedFailure_endsWhatItsOwnRankHasInFlight) {
+  run_ranks(GetParam(), [](Rank& rank) {
+    float* data = rank.allocate(1000);
+    rank.engine().wait(*rank.all_reduce(data, 1000));
+    if (rank.index() != 0) return;
+    const auto operation = rank.all_reduce(data, 1000);
+    rank.watch().announce_failure("rank 0: out of memory");
+    try {
+      rank.engine().wait(*operation);
+      ADD_FAILURE() << "no other rank has come to it";
+    } catch (const core::CollectiveError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("told its peers that it failed: rank 0: out of memory"));
+    }
+    EXPECT_EQ(rank.failures(), 1);
+    EXPECT_FALSE(rank.engine().failure_text().has_value()) << "it is none of a peer";
+  });
+}
+
 TEST_P(ThreadsTest, deadline_namesTheRankThatIsMissing) {
   run_ranks(
       GetParam(),
