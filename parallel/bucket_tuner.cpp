@@ -39,8 +39,9 @@ void append(std::string& bytes, const std::vector<double>& values) {
 
 std::vector<double> numbers_of(const std::string& bytes, std::size_t expected) {
   if (bytes.size() != expected * sizeof(double))
-    throw core::Error(fmt::format("Times of a backward: expected {} of a rank, found {} bytes.",
-                                  expected, bytes.size()));
+    throw core::Error(
+        fmt::format("Times of a backward: expected {} bytes of a rank, found {} bytes.",
+                    expected * sizeof(double), bytes.size()));
   std::vector<double> values(expected);
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
@@ -190,6 +191,12 @@ void BucketTuner::backward_ended(const std::vector<std::optional<comm::WorkSpan>
     current_.transfer_s.push_back(seconds(span->end_ns - span->begin_ns));
   }
   measured_.push_back(current_);
+}
+
+void BucketTuner::plan_changed() {
+  measured_.clear();
+  backwards_ = 0;
+  pause_ = 1;
 }
 
 std::string BucketTuner::own_account() const {

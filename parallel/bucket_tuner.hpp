@@ -36,6 +36,9 @@ class BucketTuner {
   void gradient_ready(std::size_t parameter);
   void backward_ended(const std::vector<std::optional<comm::WorkSpan>>& collectives);
 
+  // Buckets are others than those that were measured: on all ranks.
+  void plan_changed();
+
   // Between steps, on all ranks: collective and blocking when a few steps have been measured, else
   // nothing. A cut that all ranks agree on, where it should end the step by 0.5 % earlier, or
   // where buckets of one size do not show what a collective and what a byte takes.

@@ -216,6 +216,7 @@ class DataParallel::Impl {
     require_idle("set_bucket_order()");
     require_same_order(communicator_, names);
     adopt(plan_for(indices_of(parameters_.parameters(), names)));
+    if (tuner_) tuner_->plan_changed();
   }
 
   std::vector<std::string> describe_buckets() const {

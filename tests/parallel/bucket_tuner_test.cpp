@@ -192,6 +192,19 @@ TEST(BucketTunerTest, a_link_that_is_no_longer_slow_to_begin_is_noticed) {
   });
 }
 
+TEST(BucketTunerTest, times_of_other_buckets_are_forgotten) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    const BucketPlan before = plan_of({1, 7}), after = plan_of({2, 3, 3});
+    for (int i = 0; i < 3; ++i) rank.backward(before);
+    rank.tuner().plan_changed();
+    for (int i = 0; i < 4; ++i) rank.backward(after);
+    EXPECT_FALSE(rank.tuner().propose(after, kFloat).has_value());
+    rank.backward(after);
+    EXPECT_TRUE(rank.tuner().propose(after, kFloat).has_value());
+  });
+}
+
 TEST(BucketTunerTest, what_the_backend_does_not_show_is_not_judged) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
     BucketTuner tuner(communicator);
