@@ -22,6 +22,12 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
   words.insert(words.end(), more.begin(), more.end());
 }
 
+// As coreutils 8.31 and newer do.
+bool env_blocks_signals() {
+  static const bool does = std::system("env --block-signal=USR1 true >/dev/null 2>&1") == 0;
+  return does;
+}
+
 const char* name_of(Side side) { return side == Side::kBase ? "base" : "new"; }
 
 std::vector<std::string> side_flags(const VerifyOptions& options, Side side) {
@@ -189,15 +195,18 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
     words = {"mpirun", "-np", std::to_string(options.ranks), "--bind-to", "none"};
     if (!options.hosts.empty()) {
       append(words, {"--host", options.hosts});
-    } else if (static_cast<unsigned>(options.ranks) > std::thread::hardware_concurrency()) {
-      words.push_back("--oversubscribe");
+    } else if (std::getenv("SLURM_JOB_NODELIST") == nullptr) {
+      words.push_back("--oversubscribe");  // mpirun counts cores without their hardware threads
     }
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry, name = text.substr(0, text.find('='));
       if (goes_to_other_hosts(name)) append(words, {"-x", name});
     }
     // A request that comes before a rank can note it waits, instead of killing it: as launch/run.
-    append(words, {"env", "--block-signal=USR1,USR2"});
+    if (env_blocks_signals()) append(words, {"env", "--block-signal=USR1,USR2"});
+    // env would take a program with '=' in its path for a setting.
+    if (program.string().find('=') != std::string::npos)
+      append(words, {"/bin/sh", "-c", "exec \"$0\" \"$@\""});
   }
   append(words, {program.string(), "train"});
   append(words, run.train_arguments);

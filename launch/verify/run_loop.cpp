@@ -64,25 +64,32 @@ std::string indented(const std::vector<std::string>& lines) {
                    failed, diverged ? static_cast<int>(verify::GateCode::kDiverged) : exit_code);
 }
 
-// The exit code, or nothing when a stop was asked for.
+// Ranks note a request from before they say what they are; an mpirun that has none yet loses it, or
+// dies of it.
+bool notes_requests(const PlannedRun& run) { return fs::exists(run.folder / "run.json"); }
+
+// The exit code, or nothing when a stop was asked for that came in time.
 std::optional<int> run_once(const VerifyOptions& options, const PlannedRun& run,
                             const StopRequest& stop, RunProgress& progress, MachineWatch& watch) {
   constexpr std::chrono::milliseconds kPoll{100};
   fs::remove_all(run.folder);  // what an interrupted run has left
   ChildProcess child(start_command(options, run, fs::read_symlink("/proc/self/exe")),
                      output_file(run));
-  bool told = false;
+  bool asked = false, told = false;
   while (!child.exit_code()) {
-    if (stop.requested() && !told) {
-      child.send(SIGUSR1);
-      told = true;
+    if (stop.requested() && !asked) {
+      asked = true;
       progress.say("stopping at the end of this step; once more stops at once");
     }
-    if (!told) progress.look(run);
+    if (asked && !told && notes_requests(run)) {
+      child.send(SIGUSR1);
+      told = true;
+    }
+    if (!asked) progress.look(run);
     watch.look();
     std::this_thread::sleep_for(kPoll);
   }
-  return told ? std::nullopt : child.exit_code();
+  return asked && child.exit_code() != 0 ? std::nullopt : child.exit_code();
 }
 
 // Weights are of no use here, and large.

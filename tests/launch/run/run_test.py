@@ -328,6 +328,12 @@ class RunTest(unittest.TestCase):
         self.assertIn("-x SIDESTREAM_NOTE", result.stdout)
         self.assertIn("--mca oob_tcp_keepalive_time 10 --mca oob_tcp_keepalive_intvl 5 --mca oob_tcp_keepalive_probes 3", result.stdout)
 
+    def test_cores_are_counted_without_the_setting_of_openmp(self):
+        self.environment["OMP_NUM_THREADS"] = "1"
+        result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))
+        self.assertEqual("take turns" in result.stderr, os.cpu_count() < 2 and "SLURM_JOB_NODELIST" not in os.environ)
+        self.assertEqual("--oversubscribe" in result.stdout, "SLURM_JOB_NODELIST" not in os.environ)
+
     def test_ranks_of_one_host_need_no_questions_about_others(self):
         result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))
         self.assertEqual("keepalive" in result.stdout, "SLURM_JOB_NODELIST" in os.environ)

@@ -69,6 +69,13 @@ TEST_F(DecisionLogTest, the_same_decision_again_is_no_second_line) {
             (std::vector<std::string>{"--overlap on", "--zero 1", "--overlap on", "--overlap on"}));
 }
 
+TEST_F(DecisionLogTest, a_line_after_a_torn_one_is_read) {
+  std::ofstream(log()) << "{\"time\": \"2026-";
+  add(scratch_ / "report", "--overlap on");
+
+  EXPECT_EQ(read_decisions(log(), scratch_ / "another").size(), 1u);
+}
+
 TEST_F(DecisionLogTest, a_rejection_has_version_and_environment) {
   append_rejection(log(), scratch_ / "a",
                    {.version = "0.1.0", .environment = {{"processor", "P"}}, .reason = "it fails"});

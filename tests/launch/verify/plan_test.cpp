@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 
@@ -58,6 +59,19 @@ TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
   EXPECT_EQ(check({}, {"--device", "cpu"}).size(), 1u) << "auto chooses one";
   EXPECT_THROW(check({"--device", "cuda"}, {"--device", "cpu"}), core::ConfigError);
   EXPECT_THROW(check({}, {"--width", "32"}), core::ConfigError);
+}
+
+TEST_F(PlanTest, ranks_of_this_host_start_whatever_their_number_and_the_path_of_the_program) {
+  ::unsetenv("SLURM_JOB_NODELIST");
+  VerifyOptions options = options_of({}, {});
+  options.ranks = 2;
+  const PlannedRun run = plan_runs(options).front();
+
+  std::vector<std::string> words = start_command(options, run, "/a=b/sidestream");
+  EXPECT_THAT(words, ::testing::Contains("--oversubscribe")) << "two threads of one core";
+  const auto program = std::find(words.begin(), words.end(), "/a=b/sidestream");
+  ASSERT_NE(program, words.end());
+  EXPECT_EQ(*(program - 1), "exec \"$0\" \"$@\"") << "env would take it for a setting";
 }
 
 TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {
