@@ -152,6 +152,21 @@ bool is_done(const std::filesystem::path& run_json, const TrainOptions& options,
   }
 }
 
+std::vector<std::int64_t> steps_to_go_on_from(const TrainOptions& options) {
+  if (options.checkpoint.resume != "auto") return {};
+  return checkpoint::CheckpointStore(checkpoint::RunPaths(options.run_dir).checkpoints()).steps();
+}
+
+// The run that had the lock until now may have saved its end after the look for a checkpoint:
+// going on from that one would throw the newer away.
+void require_as_it_was(const TrainOptions& options, const std::vector<std::int64_t>& saved) {
+  if (steps_to_go_on_from(options) == saved) return;
+  throw core::ConfigError(fmt::format(
+      "--resume auto: {} was in use until just now, and its checkpoints are others than "
+      "when this run looked for the newest: start it again",
+      options.run_dir.string()));
+}
+
 std::string of_rank_0(Session& session, const std::string& text, const char* purpose) {
   return session.communicator().exchange(text, {.purpose = purpose}).front();
 }
@@ -165,6 +180,14 @@ WeightsFolder weights_to_start_from(Session& session, const TrainOptions& option
   });
   weights.folder = of_rank_0(session, weights.folder.string(), "weights to start from");
   return weights;
+}
+
+// While a checkpoint is read and its hashes are computed.
+comm::CollectiveOptions reading_options(const TrainOptions& options) {
+  const bool longer = options.timeouts.checkpoint > options.timeouts.setup;
+  return {.deadline = longer ? options.timeouts.checkpoint : options.timeouts.setup,
+          .deadline_flag = longer ? "--timeout-checkpoint" : "--timeout-setup",
+          .purpose = "the checkpoint to start from"};
 }
 
 comm::CollectiveOptions setup_options(const TrainOptions& options) {
@@ -191,10 +214,18 @@ void wait_for_start_before(Session& session, const TrainOptions& options) {
   });
 }
 
+std::vector<std::int64_t> saved_steps(Session& session, const TrainOptions& options) {
+  std::vector<std::int64_t> steps;
+  agree_on_setup(session, options, [&] {
+    if (session.is_first_rank()) steps = steps_to_go_on_from(options);
+  });
+  return steps;
+}
+
 std::optional<checkpoint::Checkpoint> checkpoint_to_resume(Session& session,
                                                            const TrainOptions& options,
                                                            std::vector<std::string>& notes) {
-  return agreed_checkpoint(session.communicator(), setup_options(options),
+  return agreed_checkpoint(session.communicator(), reading_options(options),
                            [&] { return look_for_checkpoint(options, notes); });
 }
 
@@ -255,12 +286,14 @@ std::filesystem::path check_start(Session& session, const TrainOptions& options,
 
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
-    const std::optional<checkpoint::Checkpoint>& resume_from, std::vector<std::string>& notes) {
+    const std::optional<checkpoint::Checkpoint>& resume_from,
+    const std::vector<std::int64_t>& saved, std::vector<std::string>& notes) {
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
     directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
                                                            used_run_policy(options, resume_from));
+    require_as_it_was(options, saved);
     checkpoint::remove_run_leftovers(directory->paths());
     const std::string text = config_text(options);
     if (resume_from) note_changes(run_of(*resume_from).config(), text, notes);

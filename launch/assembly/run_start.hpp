@@ -1,6 +1,7 @@
 // Where a run starts: the checkpoint that --resume means, and the run directory that it owns.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,6 +23,10 @@ void agree_on_setup(Session& session, const TrainOptions& options,
 // Of a start that follows a failed one: until the one before has let go of the run directory, for
 // it may finish a checkpoint until then. Collective. Throws AgreedError.
 void wait_for_start_before(Session& session, const TrainOptions& options);
+
+// The steps whose checkpoints --run-dir holds, for rank 0 and --resume auto; before it looks for the
+// newest. Collective. Throws AgreedError.
+std::vector<std::int64_t> saved_steps(Session& session, const TrainOptions& options);
 
 // Nothing for a fresh run. Collective: rank 0 looks, the others verify what it found. `notes` get
 // what was skipped and why. Throws AgreedError.
@@ -47,10 +52,12 @@ std::filesystem::path check_start(Session& session, const TrainOptions& options,
                                   std::vector<std::string>& notes);
 
 // Rank 0 owns the run directory and its lock; the others get nothing. `notes` get what is set
-// otherwise than in the run so far. Collective. Throws AgreedError.
+// otherwise than in the run so far. `saved`: saved_steps() of before; a run that has ended since may
+// have saved more. Collective. Throws AgreedError.
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
-    const std::optional<checkpoint::Checkpoint>& resume_from, std::vector<std::string>& notes);
+    const std::optional<checkpoint::Checkpoint>& resume_from,
+    const std::vector<std::int64_t>& saved, std::vector<std::string>& notes);
 
 // For rank 0, before it writes what has to be in the run directory: RunDirectory::hold(), with the
 // configuration where the folder had to be made again. Does nothing on ranks without a directory.

@@ -233,13 +233,15 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   wait_for_start_before(session, options);
   guard->beat(ranges::Phase::kCheckpoint);
   std::vector<std::string> notes = notes_on_settings(options, threads);
+  const auto saved = saved_steps(session, options);
   const auto resume_from = checkpoint_to_resume(session, options, notes);
   const auto initial_weights = check_start(session, options, resume_from, notes);
   if (has_nothing_left(session, options, resume_from))
     return end_of_a_run_that_is_done(session, *resume_from, options.steps, notes);
   const auto memory = check_memory(session, options, *device, notes);
   guard->beat(ranges::Phase::kCheckpoint);
-  const auto hold = make_hold(claim_run_directory(session, options, resume_from, notes), options);
+  const auto hold =
+      make_hold(claim_run_directory(session, options, resume_from, saved, notes), options);
 
   LiveRun run(session, options, sources, *device, hold, faults);
   TrainingState state = run.restore(resume_from, initial_weights, notes);

@@ -128,15 +128,17 @@ void print(const StepBenchOptions& options, const Measured& run) {
   const double tokens_per_s =
       static_cast<double>(tokens_per_step(options.train, record.world_size)) / (median_ms * 1e-3);
   fmt::print(
-      "\nstep of {}, {} rank(s) x {} thread(s), {}, {}, {}: {} steps after {} to warm up\n"
+      "\nstep of {}, {} rank(s) x {} thread(s), {}, {}, {}: {} steps after {} to warm up, data: "
+      "{}\n"
       "  step time              {:.3f} ms (median; {})\n"
       "  tokens/s               {:.1f}\n"
       "  exposed communication  {}\n"
       "  model                  {}\n",
       options.train.model.preset, record.world_size, record.threads_per_rank,
       record.gpu.empty() ? processor_name() : record.gpu, record.backend, record.precision,
-      run.steps_ms.size(), options.warm_up, median_ms, interval_text(run.steps_ms), tokens_per_s,
-      exposed_text(record), model_text(utilisation(options.train, run), tokens_per_s));
+      run.steps_ms.size(), options.warm_up, options.train.data.source, median_ms,
+      interval_text(run.steps_ms), tokens_per_s, exposed_text(record),
+      model_text(utilisation(options.train, run), tokens_per_s));
 }
 
 core::ExitCode bench_step(Session& session, StepBenchOptions options,

@@ -55,6 +55,14 @@ std::shared_ptr<model::LanguageModel> load_model(const std::filesystem::path& fo
   return model;
 }
 
+// A vocabulary may be larger than the data's: what ends a text tells byte tokens from others then.
+bool is_of_bytes(const std::filesystem::path& folder, std::int64_t vocab_size,
+                 const data::Tokenizer& bytes) {
+  if (vocab_size == bytes.vocab_size()) return true;
+  return vocab_size > bytes.vocab_size() &&
+         end_of_text_of(folder) == std::int64_t{bytes.end_of_text()};
+}
+
 // The tokenizer.json beside the weights; a model of byte tokens has none.
 std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path& folder,
                                                     std::int64_t vocab_size) {
@@ -67,7 +75,7 @@ std::unique_ptr<const data::Tokenizer> tokenizer_of(const std::filesystem::path&
         folder.string(), vocab_size, tokenizer->vocab_size()));
   }
   auto bytes = data::open_tokenizer("bytes");
-  if (vocab_size == bytes->vocab_size()) return bytes;
+  if (is_of_bytes(folder, vocab_size, *bytes)) return bytes;
   throw core::CheckpointError(
       fmt::format("{} has no tokenizer.json, and its vocabulary of {} is not that of byte tokens "
                   "({}): copy the tokenizer.json of the training data into it",

@@ -188,7 +188,9 @@ std::string bench_help(int width_columns) {
          "together. hidden = (product + collective - together) / the shorter one: 100 % is all of "
          "it, 0 % is one after the other. Times are medians of the slowest rank's.\n"
          "Of a step: median and its 95 % interval by order statistics, tokens/s, exposed "
-         "communication, and the share of what `bench ceilings` has measured.\n"
+         "communication, and the share of what `bench ceilings` has measured. 30 steps on "
+         "synthetic "
+         "tokens, also with --config FILE, where --steps and --data are not given beside it.\n"
          "Asked to stop (Ctrl-C, SIGTERM, SIGUSR1) it ends soon, with what there is and exit code "
          "75; ceilings without mpirun end at once and keep nothing.\n\n" +
          flags_help(groups, width_columns);

@@ -7,6 +7,7 @@
 
 #include "core/base/error.hpp"
 #include "launch/options/command_options.hpp"
+#include "launch/options/config_file.hpp"
 #include "launch/options/train_parser.hpp"
 
 namespace sidestream::launch {
@@ -62,6 +63,18 @@ std::vector<std::string> train_arguments(const std::vector<Given>& given) {
   return words;
 }
 
+// Of a file nothing is dropped in silence that changes what a step is.
+void refuse_target_of_file(const std::vector<Given>& given) {
+  for (const Given& one : given) {
+    if (one.name == "config" &&
+        names(read_config_file(one.value, train_flags()), "target-val-loss"))
+      throw core::ConfigError(
+          fmt::format("--config {}: it sets target-val-loss, and `bench step` evaluates nothing: "
+                      "give it a file without",
+                      one.value));
+  }
+}
+
 void refuse_what_is_fixed(const std::vector<Given>& given) {
   const auto refuse = [&](const char* name) {
     if (names(given, name))
@@ -81,6 +94,7 @@ StepBenchOptions parse_step_bench_options(const std::vector<std::string>& argume
   groups.push_back(step_bench_flags());
   const std::vector<Given> given = parse_command_line(arguments, groups, {.command = "bench step"});
   refuse_what_is_fixed(given);
+  refuse_target_of_file(given);
   StepBenchOptions options;
   apply(own_table(), given, options);
   options.keeps_run = names(given, "run-dir");

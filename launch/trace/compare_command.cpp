@@ -50,6 +50,10 @@ double step_ms_of(const ExaminedRun& run, const fs::path& path) {
         fmt::format("{}: expected ranges named ProfilerStep#N, found none: there "
                     "are no steps to compare",
                     path.string()));
+  if (*step <= 0)
+    throw core::DataError(
+        fmt::format("{}: expected steps that take time, found ranges ProfilerStep#N of length 0",
+                    path.string()));
   return *step;
 }
 

@@ -51,7 +51,8 @@ Evaluator::Evaluator(const data::TokenStream& validation, const EvaluatorConfig&
     throw core::DataError(fmt::format("the validation split has {} tokens: one sample needs {}",
                                       validation.size(), config.sequence_length + 1));
   }
-  const std::int64_t wanted = (config.tokens + config.sequence_length - 1) / config.sequence_length;
+  const std::int64_t wanted = config.tokens / config.sequence_length +
+                              (config.tokens % config.sequence_length != 0 ? 1 : 0);
   samples_ = std::clamp<std::int64_t>(wanted, 1, there);
 }
 

@@ -43,6 +43,13 @@ model::ModelConfig read_model_config(const std::filesystem::path& folder) {
   }
 }
 
+std::optional<std::int64_t> end_of_text_of(const std::filesystem::path& folder) {
+  const nlohmann::json config = read_config(folder / "config.json");
+  const auto token = config.find("eos_token_id");
+  if (token == config.end() || !token->is_number_integer()) return std::nullopt;
+  return token->get<std::int64_t>();
+}
+
 std::string skipped_text(const checkpoint::SkippedCheckpoint& skipped) {
   return fmt::format("skipped checkpoint {}: {}", skipped.folder.string(), skipped.reason);
 }

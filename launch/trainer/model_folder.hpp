@@ -1,7 +1,9 @@
 // The model that a folder of weights holds: a checkpoint of ours or a folder of Hugging Face.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,10 @@ void require_intact(const std::filesystem::path& folder);
 // FOLDER/config.json. Throws CheckpointError when it is missing, no JSON, or asks for what this
 // GPT-2 does not do.
 model::ModelConfig read_model_config(const std::filesystem::path& folder);
+
+// The token that ends a text, as FOLDER/config.json has it. Throws CheckpointError when the file is
+// missing or no JSON.
+std::optional<std::int64_t> end_of_text_of(const std::filesystem::path& folder);
 
 // Throws CheckpointError where the weights are of blocks that config.json does not know of: nothing
 // would be done with them.

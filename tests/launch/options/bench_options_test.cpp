@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "launch/options/byte_sizes.hpp"
+#include "tests/core/base/scratch_folder.hpp"
 #include "tests/launch/options/config_error.hpp"
 
 namespace sidestream::launch {
@@ -116,6 +119,20 @@ TEST(StepBenchOptionsTest, every_step_of_synthetic_data_is_measured) {
   EXPECT_EQ(train.evaluation.every, 0);
   EXPECT_EQ(train.checkpoint.every, 0);
   EXPECT_TRUE(parse_bench_options({"step", "--run-dir", "runs/a"}).step.keeps_run);
+}
+
+TEST(StepBenchOptionsTest, a_file_keeps_what_is_not_measured) {
+  const core::ScratchFolder scratch;
+  const std::string file = (scratch / "train.cfg").string();
+  std::ofstream(file) << "model = gpt2-tiny\ndata = data/code\nsteps = 9000\n";
+  const TrainOptions train = parse_bench_options({"step", "--config", file}).step.train;
+
+  EXPECT_EQ(train.model.preset, "gpt2-tiny");
+  EXPECT_EQ(train.data.source, "synthetic");
+  EXPECT_EQ(train.steps, 30);
+  std::ofstream(file) << "eval-every = 10\ntarget-val-loss = 2\ndata = data/code\n";
+  EXPECT_THAT(bench_error({"step", "--config", file}),
+              AllOf(HasSubstr(file), HasSubstr("target-val-loss"), HasSubstr("file without")));
 }
 
 TEST(StepBenchOptionsTest, what_makes_no_sense_is_refused) {

@@ -120,6 +120,20 @@ def check_end_of_text(root):
     check(config["eos_token_id"] == config["bos_token_id"] == expected == 0, f"{config}, {expected}")
 
 
+def check_bytes_in_a_larger_vocabulary(root):
+    """What comes after its 257 tokens is never drawn; of another kind of tokens it is told by what ends a text."""
+    train(1, root / "bytes", [*TINY, "--data", root / "out", "--vocab-size", "320", "--steps", "1", "--batch-size-per-rank", "1"])
+    folder = checkpoint(root / "bytes", 1)
+    run(1, [BINARY, "generate", "--checkpoint", folder, "--tokens", "5"])
+    config = json.loads((folder / "config.json").read_text())
+    foreign = root / "foreign"
+    foreign.mkdir()
+    shutil.copy(folder / "model.safetensors", foreign)
+    (foreign / "config.json").write_text(json.dumps({**config, "eos_token_id": 0}))
+    output = run(1, [BINARY, "generate", "--checkpoint", foreign, "--tokens", "5"], 4)
+    check("has no tokenizer.json" in output, output)
+
+
 def make_tokenizer(root):
     """Byte-level BPE: slow enough to be interrupted."""
     run(1, [sys.executable, ROOT / "core/data/train_tokenizer.py", "--vocab-size", "400", "--include", "*.cpp", "--output",
@@ -137,6 +151,7 @@ def main():
         check_replaced(root)
         check_places(root)
         check_end_of_text(root)
+        check_bytes_in_a_larger_vocabulary(root)
 
 
 main()
