@@ -2,11 +2,12 @@
 """All-reduce on ranks of one host: ours, Open MPI's and Gloo's, interleaved, as a table of medians.
 
     build/env/bin/python tests/bench/allreduce/allreduce.py --bench build/release/tests/bench/bench_allreduce \
-        [--ranks 2 4] [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
+        [--dtype fp32] [--ranks 2 4] [--rounds 5] [--repeats 5] [--results tests/bench/results/allreduce.md]
 
 A round runs the C++ program (ours and Open MPI, interleaved in it) and then Gloo through torch.distributed, so that a
 change of the machine's speed meets all three. A sample is the slowest rank's time. A figure is the median over rounds of
 a round's median, with the range of the rounds; a ratio the median and the range of the rounds' own. Needs torch for Gloo.
+MPI has no bf16: with --dtype bf16 its sum is a user's operation, with our loop in it.
 """
 
 import argparse
@@ -29,7 +30,7 @@ SIZES_KIB = (4, 64, 1024, 4 * 1024, 25 * 1024, 64 * 1024)  # as bench_allreduce.
 KIB = 1 << 10
 
 
-def gloo_rank(rank, ranks, store, repeats):
+def gloo_rank(rank, ranks, store, repeats, dtype):
     """One process of the Gloo side: prints 'gloo <bytes> <us>' lines on rank 0."""
     import time
 
@@ -39,7 +40,7 @@ def gloo_rank(rank, ranks, store, repeats):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
     for kib in SIZES_KIB:
-        values = torch.zeros(kib * KIB // 4)
+        values = torch.zeros(kib * KIB // 2, dtype=torch.bfloat16) if dtype == "bf16" else torch.zeros(kib * KIB // 4)
         for i in range(-3, repeats):
             dist.barrier()
             begin = time.perf_counter()
@@ -51,10 +52,10 @@ def gloo_rank(rank, ranks, store, repeats):
     dist.destroy_process_group()
 
 
-def run_gloo(ranks, repeats):
+def run_gloo(ranks, repeats, dtype):
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--gloo-store", os.path.join(folder, "store"), "--repeats", str(repeats), "--ranks",
-                   str(ranks)]
+                   str(ranks), "--dtype", dtype]
         processes = [subprocess.Popen(command + ["--gloo-rank", str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
         outputs = [process.communicate()[0] for process in processes]
         if any(process.returncode for process in processes):
@@ -62,9 +63,10 @@ def run_gloo(ranks, repeats):
         return outputs[0]
 
 
-def run_ours(bench, ranks, repeats):
+def run_ours(bench, ranks, repeats, dtype):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     command = ["mpirun", "-np", str(ranks), "--oversubscribe", "--bind-to", "none", bench, str(repeats), "--samples"]
+    command += ["--bf16"] if dtype == "bf16" else []
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
 
 
@@ -94,6 +96,7 @@ def table(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", help="the program bench_allreduce")
+    parser.add_argument("--dtype", choices=("fp32", "bf16"), default="fp32")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=5, help="samples a round and size")
@@ -102,13 +105,13 @@ def main():
     parser.add_argument("--gloo-store", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.gloo_rank is not None:
-        return gloo_rank(options.gloo_rank, options.ranks[0], options.gloo_store, options.repeats)
+        return gloo_rank(options.gloo_rank, options.ranks[0], options.gloo_store, options.repeats, options.dtype)
     if not options.bench:
         parser.error("--bench is needed")
 
     texts = []
     for ranks in options.ranks:
-        rounds = [medians(run_ours(options.bench, ranks, options.repeats) + run_gloo(ranks, options.repeats))
+        rounds = [medians(run_ours(options.bench, ranks, options.repeats, options.dtype) + run_gloo(ranks, options.repeats, options.dtype))
                   for _ in range(options.rounds)]
         texts.append(f"{ranks} ranks:\n\n{table(rounds)}")
         print(texts[-1], flush=True)
@@ -116,7 +119,7 @@ def main():
         text = "\n\n".join(texts)
         kept.keep(
             options.results,
-            "# All-reduce, fp32, ranks of one host\n\n"
+            f"# All-reduce, {options.dtype}, ranks of one host\n\n"
             f"{machine.today_here()}. Medians of {options.rounds} interleaved rounds, with their range; {options.repeats} samples a "
             "round and size, a sample is the slowest rank's time.\n"
             f"Command: `{shlex.join(['python'] + sys.argv)}`\n\n{text}\n",

@@ -6,7 +6,8 @@ communication hides behind the computation.
 The hosts are network namespaces of this machine. Compute: the same run over a cable without a limit, with --overlap on;
 communication: the all-reduces of a step back to back, by their bytes and the rate of the cable. A figure is the median over
 repeats with their range; ratios and shares are the repeats' own. The ratio of computing to communicating decides what can be
-hidden: sizes of the model and --batch set it on a machine that computes slower or faster. Needs root and iproute2.
+hidden: sizes of the model and --batch set it on a machine that computes slower or faster. --reduce-dtype bf16: gradients of a
+training in fp32 cross as bf16 on both sides, by DDP's own hook there. Needs root and iproute2.
 """
 import argparse
 import json
@@ -43,17 +44,17 @@ def ours(options, rate, flags):
         cables.run_on_hosts([1, 1], rate, [
             options.build / "sidestream", "train", "--run-dir", f"{folder}/run", "--data", "synthetic", "--device", "cpu",
             *shape_flags(options, "--batch-size-per-rank"), "--steps", WARMUP + STEPS, "--eval-every", 0, "--log-every", 1, "--threads", 1,
-            *flags])
+            *(["--reduce-dtype", options.reduce_dtype] if options.reduce_dtype else []), *flags])
         lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
         record = json.load(open(f"{folder}/run/run.json"))
-    element = 2 if options.precision == "bf16" else 4
+    element = 2 if "bf16" in (options.precision, options.reduce_dtype) else 4
     return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:]), record["parameters"] * element
 
 
 def peer(options):
     output = cables.run_on_hosts([1, 1], options.rate, [
         sys.executable, ROOT / "tests/bench/ddp/peer.py", *shape_flags(options, "--batch-size"), "--steps", STEPS, "--warmup", WARMUP,
-        "--rendezvous", cables.RENDEZVOUS])
+        "--rendezvous", cables.RENDEZVOUS, *(["--compress"] if options.reduce_dtype else [])])
     return statistics.median(json.loads(output.splitlines()[-1])["step_s"])
 
 
@@ -92,6 +93,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", default="1gbit")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser.add_argument("--reduce-dtype", choices=("bf16",), help="in which gradients of fp32 cross")
     parser.add_argument("--model", choices=("gpt2-mini", "gpt2-124m"), default="gpt2-mini")
     parser.add_argument("--vocab", type=int, default=512)
     parser.add_argument("--batch", type=int, default=16, help="samples of a rank")
@@ -101,7 +103,10 @@ def parse():
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--output", type=pathlib.Path)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.reduce_dtype and options.precision != "fp32":
+        parser.error("--reduce-dtype bf16 needs --precision fp32: gradients of bf16 cross as bf16 anyway")
+    return options
 
 
 def main():
@@ -109,7 +114,8 @@ def main():
     measured = [one_round(options) for _ in range(options.repeats)]
     rounds, wire_s = [steps for steps, _ in measured], measured[0][1]
     layers = f", {options.layers} layers" if options.layers else ""
-    lines = [f"# {options.model}, {options.precision}, over a cable of {options.rate}", "",
+    crossing = f", gradients crossing as {options.reduce_dtype}" if options.reduce_dtype else ""
+    lines = [f"# {options.model}, {options.precision}{crossing}, over a cable of {options.rate}", "",
              f"{machine.today_here()} for both hosts, one rank and one thread a host, B = {options.batch}, T = {options.length}{layers}. "
              f"Medians of {options.repeats} interleaved repeats, with their range; {STEPS} steps each after {WARMUP}.",
              f"Command: `{shlex.join(['python', 'tests/bench/ddp/over_a_link.py', *sys.argv[1:]])}`", "",

@@ -18,6 +18,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "reference"))
 import cables  # noqa: E402
@@ -83,6 +84,8 @@ def train(rank, args):
     vocab = args.vocab_size or vocab
     layers, heads, width = args.layers or layers, args.heads or heads, args.width or width
     model = nn.parallel.DistributedDataParallel(Gpt2(layers, heads, width, vocab, context), gradient_as_bucket_view=True)
+    if args.compress:
+        model.register_comm_hook(dist.group.WORLD, default_hooks.bf16_compress_hook)
     step_model = torch.compile(model) if args.compile else model
     decayed = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
@@ -135,6 +138,7 @@ def main():
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--compile", action="store_true", help="torch.compile, warm-up steps include the compilation")
+    parser.add_argument("--compress", action="store_true", help="gradients cross as bf16")
     parser.add_argument("--rendezvous", required=True, help="file:///... or tcp://host:port")
     args = parser.parse_args()
     rank = os.environ.get("OMPI_COMM_WORLD_RANK")
