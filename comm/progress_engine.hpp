@@ -60,7 +60,7 @@ class ProgressEngine {
   bool is_idle() const;  // nothing is in flight; callable from any thread
   // Not of what this rank has announced itself. Callable from any thread.
   std::optional<std::string> failure_text() const;
-  std::int64_t progress_cpu_ns() const noexcept;    // CPU time that the progress thread has used
+  std::int64_t progress_cpu_ns() const noexcept;  // CPU time that the progress thread has used
 
  private:
   void run_thread(const std::stop_token& stop);

@@ -24,8 +24,8 @@ void agree_on_setup(Session& session, const TrainOptions& options,
 // it may finish a checkpoint until then. Collective. Throws AgreedError.
 void wait_for_start_before(Session& session, const TrainOptions& options);
 
-// The steps whose checkpoints --run-dir holds, for rank 0 and --resume auto; before it looks for the
-// newest. Collective. Throws AgreedError.
+// The steps whose checkpoints --run-dir holds, for rank 0 and --resume auto; before it looks for
+// the newest. Collective. Throws AgreedError.
 std::vector<std::int64_t> saved_steps(Session& session, const TrainOptions& options);
 
 // Nothing for a fresh run. Collective: rank 0 looks, the others verify what it found. `notes` get
@@ -52,8 +52,8 @@ std::filesystem::path check_start(Session& session, const TrainOptions& options,
                                   std::vector<std::string>& notes);
 
 // Rank 0 owns the run directory and its lock; the others get nothing. `notes` get what is set
-// otherwise than in the run so far. `saved`: saved_steps() of before; a run that has ended since may
-// have saved more. Collective. Throws AgreedError.
+// otherwise than in the run so far. `saved`: saved_steps() of before; a run that has ended since
+// may have saved more. Collective. Throws AgreedError.
 std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
     Session& session, const TrainOptions& options,
     const std::optional<checkpoint::Checkpoint>& resume_from,

@@ -213,6 +213,22 @@ ExitCode exit_code_of(StopReason reason) {
   return reason == StopReason::kRequested ? ExitCode::kPreempted : ExitCode::kDone;
 }
 
+// All steps. A failure is told while the replicas still stand: what they say when they go down is
+// less than the cause.
+ExitCode train_and_report(const Session& session, LiveRun& run, TrainingState& state,
+                          RunReporter& reporter, const Mfu& mfu) {
+  try {
+    return exit_code_of(run.train(state, reporter, mfu));
+  } catch (const AgreedError& error) {
+    reporter.finish_failed(error, state);
+    throw;
+  } catch (const std::exception& error) {
+    session.communicator().announce_failure(error.what());
+    reporter.finish_failed(error, state);
+    throw;
+  }
+}
+
 }  // namespace
 
 core::ExitCode run_training(Session& session, TrainOptions options,
@@ -260,18 +276,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   if (resume_from) append(notes, resumed_lines(*resume_from, options.steps));
   for (const std::string& note : notes) reporter.info(note);
   guard.reset();
-  ExitCode code = ExitCode::kOther;
-  try {
-    code = exit_code_of(run.train(state, reporter, mfu));
-  } catch (const AgreedError& error) {
-    reporter.finish_failed(error, state);
-    throw;
-  } catch (const std::exception& error) {
-    // Here, while the replicas still stand: what they say when they go down is less than the cause.
-    session.communicator().announce_failure(error.what());
-    reporter.finish_failed(error, state);
-    throw;
-  }
+  const ExitCode code = train_and_report(session, run, state, reporter, mfu);
   guard.emplace(session, options, StageGuard::end_after(state.step));
   guard->beat(ranges::Phase::kLog);
   agree(session.communicator(), [&] { reporter.finish(code, state); });
