@@ -114,15 +114,20 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
       facts.straggler || slowed_by_others(facts))
     return nothing_found();
-  // A faster link takes nothing from the time that ranks wait for each other.
+  // A faster link takes nothing from the time that ranks wait for each other. Of collectives that
+  // are not matched all may be transfer.
   const auto transfers = facts.collectives->transfer_ns;
+  const double unmatched = facts.share_of(facts.collectives->unmatched_ns);
   const double bound =
-      transfers ? std::min(exposed(facts), facts.share_of(*transfers)) : exposed(facts);
+      transfers ? std::min(exposed(facts), facts.share_of(*transfers) + unmatched) : exposed(facts);
   if (bound <= rule.threshold) return nothing_found();
   Found what{.bound = bound, .evidence = evidence_of(facts)};
   if (transfers)
     what.evidence.push_back(
         share("transfers, without waiting for other ranks", facts.share_of(*transfers)));
+  if (transfers && unmatched > 0)
+    what.evidence.push_back(
+        share("collectives that are not matched, with their waiting", unmatched));
   const auto& bus = facts.collectives->bus_bytes_per_s;
   if (bus && facts.ceilings && facts.ceilings->link_bytes_per_s > 0)
     what.evidence.push_back(

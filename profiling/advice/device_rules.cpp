@@ -152,29 +152,34 @@ Outcome convolution_choice(const Facts& facts, const Rule& rule) {
   return found({.bound = time, .evidence = {share("convolutions", time)}});
 }
 
+// Of the step, where it is known what the device did.
+std::optional<double> idle_share(const Facts& facts) {
+  if (!facts.step || facts.traces.hidden_kernels) return std::nullopt;
+  return facts.share_of(facts.step->idle_ns);
+}
+
 Outcome memory_full(const Facts& facts, const Rule& rule) {
   if (facts.traces.without_device) return could_not_look(kNeedsDevice);
   if (!facts.on_device) return nothing_found();
   if (!facts.memory_share) return could_not_look("memory events (--profile-memory)");
   if (*facts.memory_share <= rule.threshold) return nothing_found();
   // An allocator at the edge frees and asks again, while the device has nothing to do.
-  return found(
-      {.bound = facts.step ? std::optional(facts.share_of(facts.step->idle_ns)) : std::nullopt,
-       .evidence = {share("peak", *facts.memory_share, "device memory")}});
+  return found({.bound = idle_share(facts),
+                .evidence = {share("peak", *facts.memory_share, "device memory")}});
 }
 
 Outcome memory_free(const Facts& facts, const Rule& rule) {
   if (facts.traces.without_device) return could_not_look(kNeedsDevice);
   if (!facts.on_device) return nothing_found();
+  if (facts.traces.hidden_kernels) return could_not_look(analysis::kNeedsGraphNodes);
   if (!facts.memory_share || !facts.gpu_utilisation)
     return could_not_look("memory events (--profile-memory)");
   constexpr double kBusy = 0.5;  // TensorBoard plugin: GPU utilisation below 50 %
   if (*facts.memory_share >= rule.threshold || *facts.gpu_utilisation >= kBusy)
     return nothing_found();
-  return found(
-      {.bound = facts.step ? std::optional(facts.share_of(facts.step->idle_ns)) : std::nullopt,
-       .evidence = {share("peak", *facts.memory_share, "device memory"),
-                    share("device busy", *facts.gpu_utilisation)}});
+  return found({.bound = idle_share(facts),
+                .evidence = {share("peak", *facts.memory_share, "device memory"),
+                             share("device busy", *facts.gpu_utilisation)}});
 }
 
 const Rule kRules[] = {

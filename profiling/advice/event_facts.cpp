@@ -73,6 +73,7 @@ class RankScan {
 
   void run() {
     find_outer_products();
+    find_optimizer_launches();
     for (std::size_t row = 0; row < timeline_.size(); ++row) {
       if (!rows_.contain(row)) continue;
       switch (timeline_.kind(row)) {
@@ -110,6 +111,8 @@ class RankScan {
       return;
     }
     sums_.compute_streams.insert(stream);
+    if (detail && optimizer_launches_.contains(detail->correlation))
+      sums_.optimizer.device_ns += duration(row);
     sums_.kernels.per_step += 1;
     sums_.kernel_ns += duration(row);
     add_kind(row);
@@ -219,6 +222,15 @@ class RankScan {
     return place->second;
   }
 
+  // The device comes to the update when its range is long over.
+  void find_optimizer_launches() {
+    for (std::size_t row = 0; row < timeline_.size() && !optimizer_.empty(); ++row) {
+      if (timeline_.kind(row) == Kind::kRuntime && timeline_.correlation(row) != 0 &&
+          in_optimizer(row))
+        optimizer_launches_.insert(timeline_.correlation(row));
+    }
+  }
+
   // Operators around a product that is recorded itself, such as linear around aten::mm: counted
   // once, where the product is.
   void find_outer_products() {
@@ -248,6 +260,7 @@ class RankScan {
   RankPlaces places_;
   std::unordered_map<std::uint64_t, std::optional<Product>> products_;  // by name and shapes
   std::unordered_set<std::size_t> outer_products_;                      // rows
+  std::unordered_set<std::uint64_t> optimizer_launches_;                // correlations
   analysis::NameClasses classes_;
   std::optional<int> capability_;
   std::vector<bool> matrix_;         // by name
@@ -304,7 +317,7 @@ Places gather_events(const analysis::Analysis& all, double recorded, Facts& fact
     facts.products = products;
   }
   if (sums.any_optimizer) {
-    divide(profiled, {&sums.optimizer.launches});
+    divide(profiled, {&sums.optimizer.launches, &sums.optimizer.device_ns});
     divide(recorded, {&sums.optimizer.time_ns});
     facts.optimizer = sums.optimizer;
   }

@@ -36,6 +36,7 @@ StepFacts mean_of(const std::vector<const analysis::StepRow*>& rows) {
     facts.idle_data_ns += real(row->idle.data_ns) / count;
     facts.idle_host_ns += real(row->idle.host_ns) / count;
     facts.idle_sync_ns += real(row->idle.sync_ns) / count;
+    facts.idle_after_sync_ns += real(row->idle.after_sync_ns) / count;
     facts.idle_comm_ns += real(row->idle.comm_ns) / count;
     facts.idle_lock_ns += real(row->idle.lock_ns) / count;
   }
@@ -66,10 +67,11 @@ double longest_data_wait(const Analysis& all) {
 // Names are ours, NCCL's, or those of c10d: "_reduce_scatter_base".
 void add_kind(const analysis::CollectiveRow& row, double bytes, double steps, int world_size,
               CollectiveFacts& facts) {
+  const int group_size = row.group_size > 0 ? row.group_size : world_size;
   if (has(row.name, {"reduce_scatter"})) {
     facts.reduce_scatter_bytes += bytes;
   } else if (has(row.name, {"gather"})) {
-    facts.gathered_bytes += bytes * std::max(1, world_size);
+    facts.gathered_bytes += bytes * std::max(1, group_size);
   } else if (has(row.name, {"allreduce", "all_reduce"})) {
     facts.all_reduce_bytes += bytes;
     facts.all_reduce_exposed_ns += real(row.exposed_ns) / steps;
@@ -84,6 +86,7 @@ CollectiveFacts collective_facts(const Analysis& all, double steps_of_one_rank) 
     if (row.transfer_ns)
       facts.transfer_ns =
           facts.transfer_ns.value_or(0) + real(*row.transfer_ns) / steps_of_one_rank;
+    facts.unmatched_ns += real(row.unmatched_ns) / steps_of_one_rank;
     BusUse& own = facts.bus_of_name[row.name];
     if (row.bus_gb_per_s && row.transfer_ns) {
       for (BusUse* const use : {&own, &together}) {

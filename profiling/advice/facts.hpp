@@ -38,6 +38,7 @@ struct StepFacts {
   double idle_data_ns = 0;
   double idle_host_ns = 0;
   double idle_sync_ns = 0;
+  double idle_after_sync_ns = 0;  // of it
   double idle_comm_ns = 0;
   double idle_lock_ns = 0;
 };
@@ -76,8 +77,9 @@ struct ProductFacts {
 };
 
 struct OptimizerFacts {
-  double launches = 0;  // kernels started, or operators called, in the optimizer's range of a step
-  double time_ns = 0;
+  double launches = 0;   // kernels started, or operators called, in the optimizer's range of a step
+  double time_ns = 0;    // of the range, on the host
+  double device_ns = 0;  // of the kernels started in it, but collectives
   bool fused_update = false;  // an operator such as aten::_fused_adamw_ is among them
   double passes_ns = 0;       // sums and products over parameters, each a pass of its own
 };
@@ -151,6 +153,7 @@ struct CollectiveFacts {
   std::optional<double> bus_bytes_per_s = {};      // weighted by the time of the transfers
   std::map<std::string, BusUse> bus_of_name = {};  // of every collective of the traces
   std::optional<double> transfer_ns = {};          // of a step, without waiting for other ranks
+  double unmatched_ns = 0;  // of a step, beside it: of which nobody knows what was waiting
 
   // Of one collective; of all together for a kernel of NCCL, whose name is another.
   std::optional<double> bus_of(const std::string& name) const {
@@ -223,6 +226,7 @@ struct TraceContents {
   bool input_ranges = false;    // of reading batches
   bool occupancies = false;     // of kernels
   bool without_device = false;  // of a host that may have left the work to a device
+  bool hidden_kernels = false;  // in CUDA graphs
 };
 
 // What wrote the traces: it decides what could be recorded beside.

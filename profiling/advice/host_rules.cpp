@@ -44,13 +44,18 @@ Outcome synchronisation(const Facts& facts, const Rule& rule) {
 Outcome unfused_optimizer(const Facts& facts, const Rule& rule) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (!facts.optimizer) return could_not_look("ranges named optimizer in the traces");
-  const double time = facts.share_of(facts.optimizer->time_ns);
+  // Of a device the host is through with it when the update begins: its kernels are what takes
+  // time.
+  const double on_device = facts.share_of(facts.optimizer->device_ns);
+  const double time = std::max(facts.share_of(facts.optimizer->time_ns), on_device);
   constexpr double kShare = 0.03;
   if (time <= kShare) return nothing_found();
   const auto fused = facts.setting("fused-optimizer");  // the setting says it, too
   if (!facts.traces.operators && !fused) return could_not_look(kNeedsOperators);
   if (facts.optimizer->launches <= rule.threshold && fused != "off") return nothing_found();
-  Found what{.bound = time, .evidence = {share("optimizer", time)}};
+  Found what{.bound = std::min(1.0, time),
+             .evidence = {share("optimizer", facts.share_of(facts.optimizer->time_ns))}};
+  if (on_device > 0) what.evidence.push_back(share("kernels started in the optimizer", on_device));
   if (facts.traces.operators)
     what.evidence.push_back({"operators in the optimizer", facts.optimizer->launches, "", "step"});
   return found(what);
@@ -87,7 +92,8 @@ Outcome heavy_operators(const Facts& facts, const Rule& rule) {
   if (!facts.on_device) return nothing_found();  // on the processor operators are the compute
   if (!facts.heavy_operators) return could_not_look(kNeedsOperators);
   const HeavyOperatorFacts& heavy = *facts.heavy_operators;
-  const double idle = facts.share_of(facts.step->idle_host_ns + facts.step->idle_data_ns);
+  const double idle = facts.share_of(facts.step->idle_host_ns + facts.step->idle_data_ns +
+                                     facts.step->idle_after_sync_ns);
   const double bound = std::min(idle, facts.share_of(heavy.time_ns));
   if (bound <= rule.threshold) return nothing_found();
   return found({.bound = bound,
@@ -202,7 +208,8 @@ const Rule kRules[] = {
      "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
      "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
      "idle after synchronisation", item_calls, PlaceKind::kItem},
-    {"synchronisation", "The host waits for the device", 0.03, "idle after synchronising calls",
+    {"synchronisation", "The host waits for the device", 0.03,
+     "idle in synchronising calls, and after them until the device works again",
      "nsys rule cuda_api_sync: any; 3 % so that ends of steps do not count",
      "no cudaDeviceSynchronize or blocking copy inside a step", "it is the profiler's own",
      "idle after synchronisation", synchronisation, PlaceKind::kSync},

@@ -1,6 +1,10 @@
 // Waiting for data: the loader, copies, files.
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include "profiling/advice/rule.hpp"
 
@@ -66,6 +70,14 @@ Waiting waiting_of(const Facts& facts) {
   return waiting;
 }
 
+// What config.cfg says is up to whoever wrote it.
+std::optional<double> number_of(const std::string& text) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
 enum class LoaderWorkers { kNone, kSome };
 
 Outcome waiting_for_data(const Facts& facts, const Rule& rule, LoaderWorkers of) {
@@ -78,7 +90,8 @@ Outcome waiting_for_data(const Facts& facts, const Rule& rule, LoaderWorkers of)
   const Waiting waiting = waiting_of(facts);
   if (waiting.most <= rule.threshold) return nothing_found();
   Found what{.bound = waiting.bound, .evidence = waiting.evidence};
-  if (workers) what.evidence.push_back({"loader-workers", std::stod(*workers), "threads"});
+  if (const auto number = workers ? number_of(*workers) : std::nullopt)
+    what.evidence.push_back({"loader-workers", *number, "threads"});
   return found(what);
 }
 

@@ -12,8 +12,10 @@ namespace {
 std::optional<double> cost_of_remote_memory(const Facts& facts) {
   constexpr double kOwnNode = 10;  // of that table
   const auto farthest = facts.environment_number("numa_farthest");
-  if (!farthest || *farthest <= kOwnNode || !facts.step) return std::nullopt;
-  const double by_host = facts.on_device ? facts.step->idle_host_ns : facts.step->compute_ns;
+  if (!farthest || *farthest <= kOwnNode || !facts.step || facts.traces.hidden_kernels)
+    return std::nullopt;
+  const double by_host = facts.on_device ? facts.step->idle_host_ns + facts.step->idle_after_sync_ns
+                                         : facts.step->compute_ns;
   return facts.share_of(by_host) * (1 - kOwnNode / *farthest);
 }
 

@@ -8,6 +8,7 @@
 #include "profiling/advice/optimizer_ranges.hpp"
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/host_activity.hpp"
 #include "profiling/analysis/idle_causes.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/report/summary.hpp"
@@ -77,7 +78,7 @@ class PlacesOfNames {
 };
 
 // Where the device has nothing to do in a step while the host is not reading, waiting or in a
-// collective.
+// collective, nor on the way to its next launch after a wait.
 void offer_launch_gap(const analysis::RankView& rank, const PlacesOfNames& names,
                       RankPlaces& places) {
   if (rank.activity.where != analysis::Where::kDevice) return;
@@ -91,8 +92,10 @@ void offer_launch_gap(const analysis::RankView& rank, const PlacesOfNames& names
         what == NameClass::kSyncCall)
       others.push_back({timeline.start_ns(row), timeline.end_ns(row)});
   }
-  const analysis::IntervalSet windows = rank.counted_windows(), busy = rank.activity.busy(),
-                              known(std::move(others));
+  const analysis::IntervalSet windows = rank.counted_windows(), busy = rank.activity.busy();
+  const analysis::IntervalSet known =
+      analysis::IntervalSet(std::move(others)) |
+      analysis::after_syncs(analysis::host_activity(timeline).sync, rank.activity, busy);
   for (const analysis::Interval window : windows.intervals()) {
     // A part begins where the device begins to work: no gap is cut in two.
     for (const analysis::Interval part : busy.parts_of(window, analysis::kIntervalsAtOnce)) {

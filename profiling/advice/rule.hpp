@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profiling/advice/facts.hpp"
+#include "profiling/analysis/verdict.hpp"
 
 namespace sidestream::advice {
 
@@ -48,6 +49,7 @@ inline constexpr const char* kNeedsInputRanges =
 inline std::optional<Outcome> without_budget(const Facts& facts) {
   if (!facts.step) return could_not_look(kNeedsSteps);
   if (facts.traces.without_device) return could_not_look(kNeedsDevice);
+  if (facts.traces.hidden_kernels) return could_not_look(analysis::kNeedsGraphNodes);
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/verdict.hpp"
 
 namespace sidestream::advice {
 namespace {
@@ -36,7 +37,8 @@ TraceContents trace_contents(const analysis::Analysis& all) {
   TraceContents contents{
       .every_rank = static_cast<int>(all.set->ranks().size()) >= all.set->world_size,
       .matched_collectives = !all.matches.matched.empty(),
-      .without_device = any_rank(all, Where::kNothing) && !any_rank(all, Where::kDevice)};
+      .without_device = any_rank(all, Where::kNothing) && !any_rank(all, Where::kDevice),
+      .hidden_kernels = analysis::has_hidden_kernels(all.ranks)};
   for (const analysis::RankView& rank : all.ranks) add_events(*rank.timeline, contents);
   return contents;
 }

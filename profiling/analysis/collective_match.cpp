@@ -99,7 +99,7 @@ class Matcher {
   void match_by_number(const Group& group) {
     const Columns columns = by_number(group);
     for (const auto& [number, parts] : columns) add(number, parts);
-    if (columns.empty()) add_unmatched(group, 0);
+    if (columns.size() < most_rows(group)) add_unmatched(group, columns.size());
   }
 
   void match_by_number_and_order(const Group& group) {

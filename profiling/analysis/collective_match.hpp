@@ -41,13 +41,13 @@ struct MatchedCollective {
   const CollectivePart& last() const;
 };
 
-// A group of which some collectives could not be matched: only one rank was recorded, or counts
-// differ.
+// A group of which some collectives could not be matched: only one rank was recorded, counts
+// differ, or numbers do.
 struct UnmatchedGroup {
   std::string window;
   std::string group;
   std::map<int, std::int64_t> count_of_rank;
-  std::int64_t matched = 0;  // of each rank: those of steps in which all ranks have as many
+  std::int64_t matched = 0;  // of each rank: by number, or of steps in which all have as many
 };
 
 struct CollectiveMatches {

@@ -19,7 +19,7 @@ using Key = std::tuple<std::string, std::int64_t, std::int64_t>;  // name, bucke
 struct Sums {
   CollectiveRow row;
   std::int64_t events = 0;
-  int group_size = 0;
+  int parts = 0;  // of a matched one, at most
   std::int64_t matched = 0;
   std::int64_t transfer_ns = 0;     // of the matched ones, each once
   std::int64_t transfer_parts = 0;  // the same of all ranks that took part, nanoseconds
@@ -134,7 +134,7 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
     const CollectiveFacts facts = collective_facts(*rank.timeline, row);
     const auto key = matched.find(row);
     Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
-    sums.group_size = std::max(sums.group_size, facts.group_size);
+    sums.row.group_size = std::max(sums.row.group_size, facts.group_size);
     sums.row.exposed_ns += exposed_ns;
     sums.row.overlapped_ns += overlapped_ns;
     sums.row.blocking_ns += blocking.length_within_ns(part);
@@ -166,7 +166,7 @@ void add_match(std::map<Key, Sums>& table, const MatchedCollective& one,
   ++sums.matched;
   sums.transfer_ns += one.transfer_ns;
   sums.transfer_parts += one.transfer_ns * parts;
-  sums.group_size = std::max(sums.group_size, static_cast<int>(parts));
+  sums.parts = std::max(sums.parts, static_cast<int>(parts));
   for (const CollectivePart& part : one.parts) sums.wait_ns += part.duration_ns - one.transfer_ns;
   sums.moved_bytes += moved_bytes(one, ranks, key);
   ++sums.came_last[one.last().rank];
@@ -192,13 +192,15 @@ double bus_factor(const std::string& name, int ranks) {
 void fill_bandwidth(CollectiveRow& row, const Sums& sums) {
   if (row.bytes < 0 || sums.transfer_ns <= 0) return;
   row.alg_gb_per_s = sums.moved_bytes / static_cast<double>(sums.transfer_ns);
-  row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, sums.group_size);
+  row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, std::max(row.group_size, sums.parts));
 }
 
 CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
   CollectiveRow row = sums.row;
   std::tie(row.name, row.bucket, row.bytes) = key;
   row.count = std::max<std::int64_t>(1, (sums.events + ranks / 2) / ranks);
+  // A matched one has its own duration in both.
+  row.unmatched_ns = (row.total_ns - sums.transfer_parts - sums.wait_ns) / ranks;
   row.total_ns /= ranks;
   if (sums.matched == 0) return row;
   row.transfer_ns = sums.transfer_parts / ranks;

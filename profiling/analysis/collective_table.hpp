@@ -29,11 +29,14 @@ struct CollectiveRow {
   std::int64_t bucket = -1;  // below 0: none
   std::int64_t bytes = -1;   // below 0: not known
   std::int64_t count = 0;    // of one rank; 1 where it is less in the mean
+  int group_size = 0;        // ranks that take part; 0: the traces do not say
   std::int64_t total_ns = 0;
   std::int64_t exposed_ns = 0;
   std::int64_t overlapped_ns = 0;
   // Of the exposed part: the host waited, on a device by a wait that is on record.
   std::int64_t blocking_ns = 0;
+  // Of total: those that could not be matched over ranks, transfer and waiting together.
+  std::int64_t unmatched_ns = 0;
   // Only of what could be matched over ranks.
   std::optional<std::int64_t> transfer_ns = {};
   std::optional<std::int64_t> wait_ns = {};

@@ -1,6 +1,7 @@
 #include "profiling/analysis/device_activity.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <utility>
 
@@ -17,13 +18,14 @@ Interval interval_of(const RankTimeline& timeline, std::size_t row) {
 }
 
 struct Pieces {
-  std::vector<Interval> compute, communication, copies;
+  std::vector<Interval> compute, communication, copies, graphs;
 };
 
 Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
   Pieces pieces;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const Kind kind = timeline.kind(row);
+    if (kind == Kind::kGraph) pieces.graphs.push_back(interval_of(timeline, row));
     if (!trace::is_device_work(kind)) continue;
     const bool collective = classes[timeline.name_id(row)] == NameClass::kCollectiveKernel;
     std::vector<Interval>& into = kind != Kind::kKernel ? pieces.copies
@@ -35,9 +37,9 @@ Pieces device_pieces(const RankTimeline& timeline, const NameClasses& classes) {
 }
 
 // Per thread, because a collective in flight on its own lane takes nothing from the thread that
-// computes, unless that one waits for it.
+// computes, unless that one waits for it; nor does a loader thread beside it.
 struct HostThread {
-  std::vector<Interval> compute, communication, waits;
+  std::vector<Interval> compute, communication, waits;  // for others, or for input
 };
 
 DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& classes) {
@@ -53,7 +55,7 @@ DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& cl
     if (compute) threads[timeline.track_of(row)].compute.push_back(interval_of(timeline, row));
     if (communication)
       threads[timeline.track_of(row)].communication.push_back(interval_of(timeline, row));
-    if (range && what == NameClass::kWaitRange)
+    if (range && (what == NameClass::kWaitRange || what == NameClass::kInputRange))
       threads[timeline.track_of(row)].waits.push_back(interval_of(timeline, row));
   }
   DeviceActivity activity;
@@ -67,16 +69,24 @@ DeviceActivity host_activity(const RankTimeline& timeline, const NameClasses& cl
   return activity;
 }
 
-// Of all device events, those without a length too.
-Interval device_window(const Pieces& pieces) {
+using Lists = std::initializer_list<const std::vector<Interval>*>;
+
+// Of all these events, those without a length too.
+Interval window_of(Lists lists) {
   Interval window{INT64_MAX, INT64_MIN};
-  for (const auto* list : {&pieces.compute, &pieces.communication, &pieces.copies}) {
+  for (const auto* list : lists) {
     for (const Interval& one : *list) {
       window.start_ns = std::min(window.start_ns, one.start_ns);
       window.end_ns = std::max(window.end_ns, one.end_ns);
     }
   }
   return window;
+}
+
+// Graphs alone are a device's work, too.
+Interval device_window(const Pieces& pieces) {
+  const Interval known = window_of({&pieces.compute, &pieces.communication, &pieces.copies});
+  return known.start_ns <= known.end_ns ? known : window_of({&pieces.graphs});
 }
 
 }  // namespace
@@ -97,6 +107,8 @@ DeviceActivity device_activity(const RankTimeline& timeline) {
   activity.compute = IntervalSet(std::move(pieces.compute));
   activity.communication = IntervalSet(std::move(pieces.communication));
   activity.copies = IntervalSet(std::move(pieces.copies));
+  const IntervalSet graphs(std::move(pieces.graphs));
+  if (!graphs.empty()) activity.unknown = graphs - activity.busy();
   activity.window = window;
   return activity;
 }

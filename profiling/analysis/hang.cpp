@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "profiling/analysis/event_class.hpp"
+#include "profiling/analysis/host_ranges.hpp"
 #include "profiling/analysis/model_use.hpp"
 #include "profiling/ranges/phase_named.hpp"
+#include "profiling/statistics/median.hpp"
 #include "profiling/trace/decimal.hpp"
 
 namespace sidestream::analysis {
@@ -31,14 +33,20 @@ std::map<int, std::int64_t> last_ends(const std::vector<RankView>& ranks) {
   return last;
 }
 
+bool is_aside(std::string_view phase) {
+  return phase == ranges::name_of(ranges::Phase::kEval) ||
+         phase == ranges::name_of(ranges::Phase::kCheckpoint);
+}
+
 // The rows of open ranges, innermost phase and oldest collective.
 struct OpenRows {
-  std::optional<std::size_t> step, phase, collective;
+  std::optional<std::size_t> step, phase, collective, aside;
 
   explicit OpenRows(const RankTimeline& timeline) {
     for (std::size_t row = 0; row < timeline.size(); ++row) {
       if (timeline.kind(row) != trace::Kind::kUnfinished) continue;
       const NameClass what = class_of(timeline.name(row));
+      if (is_aside(timeline.name(row))) aside = row;
       const auto starts_before = [&](const std::optional<std::size_t>& other) {
         return other && timeline.start_ns(row) < timeline.start_ns(*other);
       };
@@ -63,6 +71,10 @@ StandingRank standing_of(const RankTimeline& timeline, const OpenRows& open) {
   if (open.step)
     one.step = trace::integer_of(timeline.name(*open.step).substr(ranges::kStepPrefix.size()), -1);
   if (open.phase) one.phase = timeline.name(*open.phase);
+  if (open.aside) {
+    one.aside = timeline.name(*open.aside);
+    one.aside_ns = timeline.duration_ns(*open.aside);
+  }
   if (!open.collective) return one;
   one.collective = timeline.name(*open.collective);
   const trace::CollectiveDetail* detail = timeline.collective(*open.collective);
@@ -129,6 +141,39 @@ std::vector<StandingRank> standing_ranks(const std::vector<RankView>& ranks) {
   return standing;
 }
 
+// How long evaluating and saving take at a time; of each only where one is finished.
+std::map<std::string, double> usual_aside_ns(const std::vector<RankView>& ranks) {
+  std::map<std::string, double> usual;
+  for (const ranges::Phase phase : {ranges::Phase::kEval, ranges::Phase::kCheckpoint}) {
+    std::vector<std::int64_t> lengths;
+    for (const RankView& rank : ranks) {
+      const IntervalSet finished = host_ranges(*rank.timeline, ranges::name_of(phase));
+      for (const Interval& one : finished.intervals()) lengths.push_back(one.length_ns());
+    }
+    if (!lengths.empty())
+      usual.emplace(ranges::name_of(phase), statistics::median(std::move(lengths)));
+  }
+  return usual;
+}
+
+// `sure_ns`: how long anything else has to stand still. Others may wait for a rank that evaluates
+// or saves.
+bool stands_too_long(const std::vector<RankView>& ranks, const std::vector<StandingRank>& standing,
+                     double sure_ns) {
+  const std::map<std::string, double> usual = usual_aside_ns(ranks);
+  const auto is_busy_aside = [&](const StandingRank& one) {
+    if (one.waits() || one.aside.empty()) return false;
+    const auto known = usual.find(one.aside);
+    return known == usual.end() ||
+           static_cast<double>(one.aside_ns) < std::max(sure_ns, kSureMedians * known->second);
+  };
+  const bool any_aside = std::ranges::any_of(standing, is_busy_aside);
+  return std::ranges::any_of(standing, [&](const StandingRank& one) {
+    const bool is_explained = is_busy_aside(one) || (any_aside && one.waits());
+    return !is_explained && static_cast<double>(one.since_ns) >= sure_ns;
+  });
+}
+
 // Of ranks that are all inside a collective, those whose is an earlier one of the same kind. Of
 // different kinds the numbers may be of different communicators.
 std::vector<int> behind(const std::vector<StandingRank>& ranks) {
@@ -191,7 +236,7 @@ std::optional<Hang> find_hang(const trace::TraceSet& set, const std::vector<Rank
   }
   const std::optional<double> step_ns = median_step_ns(ranks);
   const double sure_ns = step_ns ? kSureMedians * *step_ns : static_cast<double>(kSureNs);
-  hang.is_sure = static_cast<double>(hang.longest_ns) >= sure_ns;
+  hang.is_sure = stands_too_long(ranks, hang.ranks, sure_ns);
   return hang;
 }
 

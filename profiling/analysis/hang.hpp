@@ -23,6 +23,9 @@ struct StandingRank {
   std::int64_t bucket = -1;
   std::int64_t sequence = -1;  // of the collective among those of its communicator; -1: not known
   std::int64_t since_ns = 0;   // that the collective, else the phase, else the step has been open
+  // Evaluating or saving, which may well take many steps, and for how long; empty: neither.
+  std::string aside = {};
+  std::int64_t aside_ns = 0;
 
   bool waits() const noexcept { return !collective.empty(); }
 };
@@ -39,7 +42,8 @@ struct Hang {
   std::vector<int> past = {};
   std::int64_t longest_ns = 0;
   // As long as several steps, and not the instant at which somebody looked: that there is a hang,
-  // not whose it is.
+  // not whose it is. Who evaluates or saves, and whoever waits meanwhile, goes by how long the
+  // finished ones took; where there are none nobody can tell.
   bool is_sure = false;
 
   // Of a hang that is sure: whom those that wait wait for. Empty where nobody waits, and where

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -87,6 +88,25 @@ HostActivity host_activity(const RankTimeline& timeline) {
           .locks = IntervalSet(std::move(pieces.locks)),
           .sync = IntervalSet(std::move(pieces.sync)),
           .active = IntervalSet(std::move(pieces.active))};
+}
+
+IntervalSet after_syncs(const IntervalSet& sync, const DeviceActivity& activity,
+                        const IntervalSet& busy) {
+  if (activity.where != Where::kDevice) return {};
+  const std::vector<Interval>& stretches = busy.intervals();
+  std::vector<Interval> after;
+  for (const Interval& call : sync.intervals()) {
+    const bool waited = activity.compute.length_within_ns(call) > 0 ||
+                        activity.communication.length_within_ns(call) > 0;
+    if (!waited) continue;
+    const auto next = std::upper_bound(
+        stretches.begin(), stretches.end(), call.end_ns,
+        [](std::int64_t time_ns, const Interval& one) { return time_ns < one.start_ns; });
+    // Another stream may be at work still, and nothing may follow.
+    if (next != stretches.end() && std::prev(next)->end_ns <= call.end_ns)
+      after.push_back({call.end_ns, next->start_ns});
+  }
+  return IntervalSet(std::move(after));
 }
 
 bool device_work_is_missing(const RankTimeline& timeline) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiling/analysis/device_activity.hpp"
 #include "profiling/analysis/interval_set.hpp"
 #include "profiling/trace/rank_timeline.hpp"
 
@@ -18,11 +19,18 @@ struct HostActivity {
   IntervalSet data;           // fetching a batch, copying it to the device
   IntervalSet communication;  // inside a collective of our own
   IntervalSet locks;
-  IntervalSet sync;    // cudaStreamSynchronize and its like, .item()
-  IntervalSet active;  // any operator, call, range or Python function
+  IntervalSet sync;             // cudaStreamSynchronize and its like, .item()
+  IntervalSet active;           // any operator, call, range or Python function
+  IntervalSet after_sync = {};  // after_syncs(), which needs the device
 };
 
 HostActivity host_activity(const trace::RankTimeline& timeline);
+
+// From the end of each synchronisation that waited for kernels to the device's next work: meanwhile
+// the host had queued nothing, so that nothing hides what it does until it has launched again. A
+// wait that found no kernel running is not why the device has nothing to do.
+IntervalSet after_syncs(const IntervalSet& sync, const DeviceActivity& activity,
+                        const IntervalSet& busy);
 
 // Calls that launch work on a device, and none of that work in the trace: what a host operator took
 // is its launch, and no rate can be told from it.

@@ -20,6 +20,8 @@ IdleCauses causes_in(Interval part, const IntervalSet& busy, const HostActivity&
   causes.comm_ns = take(left, host.communication, part);
   causes.lock_ns = take(left, host.locks, part);
   causes.sync_ns = take(left, host.sync, part);
+  causes.after_sync_ns = take(left, host.after_sync, part);
+  causes.sync_ns += causes.after_sync_ns;
   causes.host_ns = take(left, host.active, part) + take(left, launch_gaps, part);
   causes.other_ns = left.length_ns();
   return causes;
@@ -34,6 +36,7 @@ IdleCauses& IdleCauses::operator+=(const IdleCauses& other) {
   comm_ns += other.comm_ns;
   lock_ns += other.lock_ns;
   other_ns += other.other_ns;
+  after_sync_ns += other.after_sync_ns;
   return *this;
 }
 

@@ -2,7 +2,8 @@
 //
 // Each idle nanosecond goes to the first of these that the feeding host threads
 // were in: waiting for data; inside a collective; waiting for a lock; waiting for
-// the device (a synchronisation whose device work had ended); busy on the host, or
+// the device (a synchronisation whose device work had ended), or on the way to the
+// next launch after such a wait, which had emptied the queue; busy on the host, or
 // launching too late. What is left is `other`: nothing in the trace explains it.
 #pragma once
 
@@ -21,6 +22,7 @@ struct IdleCauses {
   std::int64_t comm_ns = 0;
   std::int64_t lock_ns = 0;
   std::int64_t other_ns = 0;
+  std::int64_t after_sync_ns = 0;  // of sync_ns: from the end of the wait to the next device work
 
   bool operator==(const IdleCauses&) const = default;
   IdleCauses& operator+=(const IdleCauses& other);

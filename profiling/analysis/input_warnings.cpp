@@ -170,9 +170,11 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
                                             : "ranks have different numbers of them"));
       continue;
     }
-    set.warnings.push_back(std::to_string(most - group.matched) + " of " + std::to_string(most) +
-                           " collectives of " + group.group +
-                           " are not matched: ranks have different numbers of them in their steps");
+    set.warnings.push_back(
+        std::to_string(most - group.matched) + " of " + std::to_string(most) + " collectives of " +
+        group.group +
+        " are not matched: ranks have different ones, or different numbers of them in "
+        "their steps");
   }
 }
 

@@ -1,7 +1,9 @@
 #include "profiling/analysis/model_use.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "profiling/statistics/median.hpp"
 #include "profiling/statistics/middle.hpp"
@@ -52,10 +54,26 @@ void compare(const statistics::Middle& profiled, const trace::RunFigures& run, M
     use.profiler_cost_below = uncertainty;
 }
 
+// Of each step of this rank that the profiler saw. Ranks wait for each other in a step, so that one
+// more rank is no observation more; and the steps without the profiler are the rank's own, too.
+std::vector<double> profiled_steps_ms(const std::vector<RankView>& ranks, int of_rank) {
+  std::map<std::pair<std::string, std::int64_t>, double> of_steps;  // window, step
+  for (const RankView& rank : ranks) {
+    const trace::RankInfo& info = rank.timeline->info;
+    if (info.rank != of_rank || !info.figures.profiled.value_or(true)) continue;
+    for (const StepRow& row : rank.steps) {
+      if (row.step && row.tags.empty())
+        of_steps[{info.window, *row.step}] = static_cast<double>(row.budget.window_ns) * 1e-6;
+    }
+  }
+  std::vector<double> lengths_ms;
+  for (const auto& [step, length_ms] : of_steps) lengths_ms.push_back(length_ms);
+  return lengths_ms;
+}
+
 // Figures of a file are those of its time: the last one knows most steps without the profiler.
 void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
   const RankView* last = nullptr;
-  std::vector<double> profiled_ms;
   bool says = false;
   for (const RankView& rank : ranks) {
     const trace::RunFigures& run = rank.timeline->info.figures;
@@ -63,18 +81,16 @@ void add_profiler_cost(const std::vector<RankView>& ranks, ModelUse& use) {
     if (!run.profiled.value_or(true)) continue;
     const bool is_later = last == nullptr || last_step(rank) > last_step(*last);
     if (run.unprofiled_step_ms > 0 && is_later) last = &rank;
-    for (const StepRow& row : rank.steps) {
-      if (row.step && row.tags.empty())
-        profiled_ms.push_back(static_cast<double>(row.budget.window_ns) * 1e-6);
-    }
   }
   const auto none_profiled = [](const RankView& rank) {
     return rank.timeline->info.figures.profiled == false;
   };
   use.profiler_was_off = says && std::all_of(ranks.begin(), ranks.end(), none_profiled);
   if (use.profiler_was_off) use.profiler_cost = 0;
-  if (last == nullptr || profiled_ms.empty()) return;
-  compare(statistics::middle_of(profiled_ms), last->timeline->info.figures, use);
+  if (last == nullptr) return;
+  const std::vector<double> profiled_ms = profiled_steps_ms(ranks, last->timeline->info.rank);
+  if (!profiled_ms.empty())
+    compare(statistics::middle_of(profiled_ms), last->timeline->info.figures, use);
 }
 
 }  // namespace

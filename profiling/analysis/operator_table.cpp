@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "profiling/analysis/host_activity.hpp"
@@ -72,15 +73,61 @@ struct Node {
   }
 };
 
-std::string place_name(std::string_view name) {
-  constexpr std::string_view kStep = "ProfilerStep";
-  return std::string(name.starts_with(ranges::kStepPrefix) ? kStep : name);
+// "iteration 17" as "iteration #".
+std::string without_numbers(std::string_view name) {
+  const auto is_digit = [](char one) { return '0' <= one && one <= '9'; };
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!is_digit(name[i]))
+      text += name[i];
+    else if (i == 0 || !is_digit(name[i - 1]))
+      text += '#';
+  }
+  return text;
 }
+
+// What a place in the tree is called. Steps are one, and so are ranges that a program numbers
+// without end, whose tree would grow with the run. Layers have numbers, too, but not as many.
+class PlaceNames {
+ public:
+  explicit PlaceNames(const std::vector<RankView>& ranks) {
+    std::map<std::string, std::set<std::string>> names;  // by what is left without numbers
+    for (const RankView& rank : ranks) add_ranges(*rank.timeline, names);
+    for (const auto& [pattern, alike] : names)
+      if (alike.size() > kMostAlike) endless_.insert(pattern);
+  }
+
+  std::string of(const RankTimeline& timeline, std::size_t row) const {
+    const std::string_view name = timeline.name(row);
+    if (name.starts_with(ranges::kStepPrefix)) return "ProfilerStep";
+    if (timeline.kind(row) == Kind::kHostRange && !endless_.empty()) {
+      if (std::string pattern = without_numbers(name); endless_.contains(pattern)) return pattern;
+    }
+    return std::string(name);
+  }
+
+ private:
+  static constexpr std::size_t kMostAlike = 256;
+
+  static void add_ranges(const RankTimeline& timeline,
+                         std::map<std::string, std::set<std::string>>& names) {
+    std::vector<bool> seen(timeline.names.size(), false);
+    for (std::size_t row = 0; row < timeline.size(); ++row) {
+      const trace::NameId id = timeline.name_id(row);
+      if (timeline.kind(row) != Kind::kHostRange || seen[id]) continue;
+      seen[id] = true;
+      names[without_numbers(timeline.name(row))].emplace(timeline.name(row));
+    }
+  }
+
+  std::set<std::string> endless_;
+};
 
 // Calls that nest deeper are part of the one above them.
 constexpr int kDeepest = 64;
 
-void add_tree(Node& root, const RankTimeline& timeline, const CallTree& tree) {
+void add_tree(Node& root, const RankTimeline& timeline, const CallTree& tree,
+              const PlaceNames& names) {
   struct Place {
     Node* node;
     int depth;
@@ -93,7 +140,7 @@ void add_tree(Node& root, const RankTimeline& timeline, const CallTree& tree) {
       places.push_back(parent);
       continue;
     }
-    Node& node = parent.node->child(place_name(timeline.name(call.row)));
+    Node& node = parent.node->child(names.of(timeline, call.row));
     node.sums.add(timeline, call);
     places.push_back({&node, parent.depth + 1});
   }
@@ -163,7 +210,9 @@ std::vector<OperatorRow> operator_table(const std::vector<RankView>& ranks,
 std::vector<TreeRow> operator_tree(const std::vector<RankView>& ranks,
                                    const std::vector<CallTree>& trees) {
   Node root;
-  for (std::size_t i = 0; i < ranks.size(); ++i) add_tree(root, *ranks[i].timeline, trees[i]);
+  const PlaceNames names(ranks);
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    add_tree(root, *ranks[i].timeline, trees[i], names);
   return flattened(root);
 }
 

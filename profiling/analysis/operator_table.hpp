@@ -41,7 +41,8 @@ std::vector<OperatorRow> operator_table(const std::vector<RankView>& ranks,
                                         const std::vector<CallTree>& trees);
 
 // Parents before what is inside them, siblings by time, the longest first. Steps are one place
-// (ProfilerStep), whatever their number.
+// (ProfilerStep), whatever their number; so are ranges of which more than 256 differ in numbers
+// alone ("iteration #").
 std::vector<TreeRow> operator_tree(const std::vector<RankView>& ranks,
                                    const std::vector<CallTree>& trees);
 

@@ -45,10 +45,12 @@ std::map<std::string, std::int64_t> phase_times(const RankView& rank) {
   return times;
 }
 
-std::map<std::string, std::int64_t> phase_times_in(const RankView& rank, const StepRow& step) {
+PhasesOfSteps::PhasesOfSteps(const RankView& rank)
+    : sets_(phase_sets(*rank.timeline, [](std::size_t) { return true; })) {}
+
+std::map<std::string, std::int64_t> PhasesOfSteps::times_in(const StepRow& step) const {
   std::map<std::string, std::int64_t> times;
-  for (const auto& [phase, set] : phase_sets(*rank.timeline, [](std::size_t) { return true; }))
-    times[phase] = set.length_within_ns(step.window);
+  for (const auto& [phase, set] : sets_) times[phase] = set.length_within_ns(step.window);
   return times;
 }
 

@@ -12,7 +12,16 @@ namespace sidestream::analysis {
 // Phase -> nanoseconds over the whole trace but singular steps; a range inside another one of the
 // same name counts once. Collectives are left out: their length is the others' doing.
 std::map<std::string, std::int64_t> phase_times(const RankView& rank);
-// Of one step, singular or not.
-std::map<std::string, std::int64_t> phase_times_in(const RankView& rank, const StepRow& step);
+
+// Of single steps, singular or not. Looks at the whole file once, however many steps are asked for.
+class PhasesOfSteps {
+ public:
+  explicit PhasesOfSteps(const RankView& rank);
+
+  std::map<std::string, std::int64_t> times_in(const StepRow& step) const;
+
+ private:
+  std::map<std::string, IntervalSet> sets_;
+};
 
 }  // namespace sidestream::analysis

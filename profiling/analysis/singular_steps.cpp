@@ -68,8 +68,8 @@ std::map<std::int64_t, std::int64_t> lengths_of(const std::vector<RankView>& ran
 }
 
 // The phase that takes most of a step.
-std::string longest_phase(const RankView& rank, const StepRow& step) {
-  const std::map<std::string, std::int64_t> times = phase_times_in(rank, step);
+std::string longest_phase(const PhasesOfSteps& phases, const StepRow& step) {
+  const std::map<std::string, std::int64_t> times = phases.times_in(step);
   std::string name;
   std::int64_t longest_ns = 0;
   for (const ranges::PhaseInfo& phase : ranges::kPhases) {
@@ -124,12 +124,14 @@ std::vector<statistics::Outlier> find_outliers(const std::vector<RankView>& rank
       if (waited_ns(step) < waited_ns(*place->second.step)) place->second = {&rank, &step};
     }
   }
+  std::map<const RankView*, PhasesOfSteps> phases;
   std::vector<statistics::Outlier> list;
   for (auto& [step, one] : found) {
     const Place& place = least_waiting.at(step);
     one.medians = static_cast<double>(one.length_ns) / static_cast<double>(median_ns);
     one.rank = place.step->rank;
-    one.phase = longest_phase(*place.rank, *place.step);
+    one.phase =
+        longest_phase(phases.try_emplace(place.rank, *place.rank).first->second, *place.step);
     list.push_back(std::move(one));
   }
   return list;

@@ -30,20 +30,35 @@ void tag(std::vector<StepRow>& steps, const RankTimeline& timeline, Phase phase)
   }
 }
 
+bool is_of_our_trainer(const trace::RankInfo& info) {
+  return info.figures.profiled.has_value() || info.figures.tokens_per_step > 0;
+}
+
+// Our trainer counts from 1, and so may whoever puts ranges into a recording of nsys.
+// torch.profiler counts from 0: its step 1 is the second one, whatever was recorded first.
+std::int64_t first_of_run(const RankTimeline& timeline, const std::vector<StepWindow>& windows) {
+  const bool has_zero = std::any_of(windows.begin(), windows.end(),
+                                    [](const StepWindow& one) { return one.step == 0; });
+  return has_zero || !(is_of_our_trainer(timeline.info) || timeline.info.of_nsys) ? 0 : 1;
+}
+
 std::vector<StepRow> step_rows(const RankTimeline& timeline, const DeviceActivity& activity,
                                const BudgetSets& sets) {
   // In this order: what the gaps are made from is gone before the host's sets are held.
   const LaunchGaps gaps = launch_gaps(timeline, sets.busy());
-  const HostActivity host = host_activity(timeline);
+  HostActivity host = host_activity(timeline);
+  host.after_sync = after_syncs(host.sync, activity, sets.busy());
   std::vector<StepRow> rows;
-  for (const StepWindow& one : step_windows(timeline, activity)) {
+  const std::vector<StepWindow> windows = step_windows(timeline, activity);
+  const std::int64_t first = first_of_run(timeline, windows);
+  for (const StepWindow& one : windows) {
     rows.push_back({.rank = timeline.info.rank,
                     .step = one.step,
                     .window = one.window,
                     .budget = sets.budget_of(one.window),
                     .idle = idle_causes(one.window, sets.busy(), host, gaps),
                     .tags = {}});
-    if (one.step == 1) rows.back().tags.push_back(StepRow::kFirst);
+    if (one.step == first) rows.back().tags.push_back(StepRow::kFirst);
     if (!one.finished) rows.back().tags.push_back(StepRow::kUnfinished);
   }
   tag(rows, timeline, Phase::kEval);

@@ -31,7 +31,7 @@ struct StepRow {
   }
 
   // Tags, beside the names of phases.
-  static constexpr const char* kFirst = "first";            // of a run: it sets things up
+  static constexpr const char* kFirst = "first";  // of a run, where recorded: it sets things up
   static constexpr const char* kUnfinished = "unfinished";  // the recording ended in it
   static constexpr const char* kIncomplete = "incomplete";  // the recorder lost some of its ranges
   static constexpr const char* kOutlier = "outlier";        // many times as long as the others

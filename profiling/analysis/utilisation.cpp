@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiling/analysis/device_counters.hpp"
+#include "profiling/analysis/verdict.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -195,8 +196,9 @@ Utilisation find_utilisation(const std::vector<RankView>& ranks,
   Sums sums;
   for (const RankView& rank : ranks) add_rank(rank, counters, sums);
   Utilisation found;
-  if (sums.window_ns > 0) found.gpu_utilisation = sums.kernels_ns / sums.window_ns;
-  if (sums.window_ns > 0 && sums.sm_known) found.sm_efficiency = sums.sm_ns / sums.window_ns;
+  const bool all_known = sums.window_ns > 0 && !has_hidden_kernels(ranks);
+  if (all_known) found.gpu_utilisation = sums.kernels_ns / sums.window_ns;
+  if (all_known && sums.sm_known) found.sm_efficiency = sums.sm_ns / sums.window_ns;
   if (sums.occupancy_known_ns > 0) found.occupancy = sums.occupied_ns / sums.occupancy_known_ns;
   if (sums.compute_ns > 0) {
     found.tensor_core_share = sums.tensor_core_ns / sums.compute_ns;

@@ -1,14 +1,14 @@
 // How well the devices were used, as far as a trace tells.
 //
 // All of steps only: kernels are cut at their ends. GPU utilisation is the union of all kernels
-// over the time of the steps. Estimated SM efficiency is the share of SMs that the blocks of a
-// kernel can reach, over the time of the steps; where kernels run at the same time the largest
-// share counts, so that it is never above the utilisation. Estimated occupancy is the profiler's,
-// weighted by duration. Tensor Core share is, where the GPU's counters were sampled in the steps,
-// the cycles in which Tensor pipes were active over those in which an SM had work
-// (device_counters.hpp). Else it is time in kernels that use them over the time of all compute
-// kernels, of kernels that counters know by those, of others by their names: an estimate.
-// `tensor_core_source` says which.
+// over the time of the steps; nothing where CUDA graphs hide kernels. Estimated SM efficiency is
+// the share of SMs that the blocks of a kernel can reach, over the time of the steps; where kernels
+// run at the same time the largest share counts, so that it is never above the utilisation.
+// Estimated occupancy is the profiler's, weighted by duration. Tensor Core share is, where the
+// GPU's counters were sampled in the steps, the cycles in which Tensor pipes were active over those
+// in which an SM had work (device_counters.hpp). Else it is time in kernels that use them over the
+// time of all compute kernels, of kernels that counters know by those, of others by their names: an
+// estimate. `tensor_core_source` says which.
 #pragma once
 
 #include <functional>

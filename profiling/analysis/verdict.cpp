@@ -34,8 +34,21 @@ bool has_nameless_kernels(const std::vector<RankView>& ranks) {
                      [](const RankView& rank) { return rank.timeline->info.nameless_kernels; });
 }
 
+bool has_hidden_kernels(const std::vector<RankView>& ranks) {
+  constexpr double kLeftAside = 0.01;  // moves no share by more
+  std::int64_t hidden_ns = 0, window_ns = 0;
+  visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {
+    // Without steps the window is that of the work that is known.
+    const IntervalSet& unknown = ranks[file].activity.unknown;
+    hidden_ns += step.step ? unknown.length_within_ns(step.window) : unknown.length_ns();
+    window_ns += step.window.length_ns();
+  });
+  return static_cast<double>(hidden_ns) > kLeftAside * static_cast<double>(window_ns);
+}
+
 std::string verdict_needs(const std::vector<RankView>& ranks) {
   if (has_nameless_kernels(ranks)) return "the names of all kernels: one without may communicate";
+  if (has_hidden_kernels(ranks)) return kNeedsGraphNodes;
   const bool has_steps = std::any_of(ranks.begin(), ranks.end(),
                                      [](const RankView& rank) { return rank.counted_steps() > 0; });
   return has_steps
@@ -46,7 +59,8 @@ std::string verdict_needs(const std::vector<RankView>& ranks) {
 }
 
 std::optional<statistics::Bound> find_verdict(const std::vector<RankView>& ranks) {
-  if (!any_work_is_known(ranks) || has_nameless_kernels(ranks)) return std::nullopt;
+  if (!any_work_is_known(ranks) || has_nameless_kernels(ranks) || has_hidden_kernels(ranks))
+    return std::nullopt;
   statistics::StepParts sum;
   std::map<std::pair<std::string, std::int64_t>, statistics::StepParts> of_step;  // of all ranks
   visit_plain_steps(ranks, [&](std::size_t file, const StepRow& step) {

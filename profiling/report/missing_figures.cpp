@@ -29,6 +29,11 @@ std::string needs_of_device(const analysis::Analysis& all, const char* recorded)
   return by_processors ? "a GPU: these ranks compute on processors" : recorded;
 }
 
+std::string needs_of_kernels(const analysis::Analysis& all, const char* recorded) {
+  return analysis::has_hidden_kernels(all.ranks) ? analysis::kNeedsGraphNodes
+                                                 : needs_of_device(all, recorded);
+}
+
 }  // namespace
 
 std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const RunMetrics& run) {
@@ -44,8 +49,8 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(!throughput.mfu_palm, "mfu_palm", run_and_peak);
   need(!throughput.tokens_per_s, "tokens_per_s", kRun);
   need(!run.ettr, "ettr", "a run directory with an ettr.jsonl, or a run.json that holds it");
-  need(!all.utilisation.gpu_utilisation, "gpu_utilisation", needs_of_device(all, "device events"));
-  need(!all.utilisation.tensor_core_share, "tensor_core_share", needs_of_device(all, "kernels"));
+  need(!all.utilisation.gpu_utilisation, "gpu_utilisation", needs_of_kernels(all, "device events"));
+  need(!all.utilisation.tensor_core_share, "tensor_core_share", needs_of_kernels(all, "kernels"));
   need(all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(), "gpu_counters",
        "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
   need(!all.system.machine_cpu, "machine_cpu", "system samples inside the steps (--sample-hz 20)");
@@ -57,6 +62,8 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(analysis::has_nameless_kernels(all.ranks),
        "what of the kernels is communication (those without a name count as computing)",
        analysis::verdict_needs(all.ranks));
+  need(analysis::has_hidden_kernels(all.ranks),
+       "what CUDA graphs did, and how much of the idle time that is", analysis::kNeedsGraphNodes);
   need(!all.verdict, "verdict", analysis::verdict_needs(all.ranks));
   return list;
 }

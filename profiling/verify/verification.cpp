@@ -23,6 +23,10 @@ double step_ms_of(const RecordedRun& run, int warm_up) {
         "{}: expected steps after the {} of the warm-up, found {} in all. Use more --steps, "
         "and --log-every 1 where steps were not logged",
         (run.folder / "metrics.jsonl").string(), warm_up, run.steps.size()));
+  if (typical->step_ms <= 0)
+    throw core::DataError(fmt::format(
+        "{}: expected steps that take time (\"batch_cost_s\" above 0), found {} s in the median",
+        (run.folder / "metrics.jsonl").string(), typical->step_ms / 1e3));
   return typical->step_ms;
 }
 

@@ -83,6 +83,22 @@ TEST(NeedsTest, a_host_without_its_device_is_not_a_host_that_computes) {
   expect_needs(facts, "old-libraries", "versions of CUDA");
 }
 
+// A run that replays graphs already, recorded without what is in them: the host is not too slow.
+TEST(NeedsTest, kernels_inside_graphs_are_asked_for) {
+  Facts facts = step_of(100);
+  facts.world_size = 1;
+  facts.step->idle_ns = facts.step->idle_host_ns = 90e6;
+  facts.kernels = KernelFacts{.per_step = 9};
+  facts.syncs = SyncFacts{};
+  facts.memory_share = 0.2;
+  facts.gpu_utilisation = 0.1;
+  EXPECT_TRUE(speaks(advise(facts), "launch-bound"));
+  EXPECT_TRUE(speaks(advise(facts), "memory-free"));
+  facts.traces.hidden_kernels = true;
+  for (const char* rule : {"launch-bound", "small-kernels", "synchronisation", "memory-free"})
+    expect_needs(facts, rule, "--cuda-graph-trace=node");
+}
+
 TEST(NeedsTest, the_optimizer_is_looked_into_by_operators_or_the_setting) {
   Facts facts = step_of(100);
   facts.optimizer = OptimizerFacts{.time_ns = 20e6};
@@ -162,6 +178,16 @@ TEST(NeedsTest, one_of_two_ranks_is_not_every_rank) {
   EXPECT_FALSE(half.runtime_calls);
   EXPECT_FALSE(half.input_ranges);
   EXPECT_FALSE(half.occupancies);
+}
+
+TEST(NeedsTest, a_graph_for_most_of_a_step_hides_kernels) {
+  const auto graph = [](const std::string& length_us) {
+    return R"({"ph":"X","cat":"gpu_graph","name":"graph","pid":0,"tid":7,"ts":5,"dur":)" +
+           length_us + "}";
+  };
+
+  EXPECT_TRUE(contents_of("", graph("800")).hidden_kernels);
+  EXPECT_FALSE(contents_of("", graph("8")).hidden_kernels);
 }
 
 TEST(NeedsTest, operators_alone_may_have_worked_on_a_device) {

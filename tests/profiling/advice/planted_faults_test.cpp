@@ -103,6 +103,13 @@ const Case kCases[] = {
        s.optimizer_us = 24'000;
      },
      "unfused-optimizer"},
+    {"unfused_optimizer_that_its_host_is_soon_through_with",
+     [](StepShape& s) {
+       s.optimizer_operators = 120;
+       s.optimizer_us = 24'000;
+       s.optimizer_host_us = 1200;
+     },
+     "unfused-optimizer"},
     {"weight_decay_beside_a_fused_update", [](StepShape& s) { s.decay_us = 9000; },
      "separate-weight-decay"},
     {"heavy_host_operator", [](StepShape& s) { s.heavy_operator_us = 30'000; },
@@ -125,6 +132,12 @@ const Case kCases[] = {
             .name = "Memcpy DtoH (Device -> Pageable)",
             .duration_us = 2,
             .arguments = R"(,"bytes":4)"}};
+     },
+     "item-each-step"},
+    {"item_each_step_that_leaves_nothing_launched",
+     [](StepShape& s) {
+       s.extra_us = 14'000;
+       s.extras = {{.category = "cpu_op", .name = "aten::item", .at_us = -500, .duration_us = 510}};
      },
      "item-each-step"},
     {"logging_each_step_with_a_sync",

@@ -73,9 +73,9 @@ TEST(OptimizerFactsTest, time_is_of_the_steps_that_count) {
                                 std::to_string(length_us));
   };
   const Facts facts = facts_of_text(
-      test::trace_of(range("ProfilerStep#1", 0, 100) + "," + range("optimizer", 10, 80) + "," +
-                     range("ProfilerStep#2", 100, 100) + "," + range("optimizer", 110, 20) + "," +
-                     range("ProfilerStep#3", 200, 100) + "," + range("optimizer", 210, 20)));
+      test::trace_of(range("ProfilerStep#0", 0, 100) + "," + range("optimizer", 10, 80) + "," +
+                     range("ProfilerStep#1", 100, 100) + "," + range("optimizer", 110, 20) + "," +
+                     range("ProfilerStep#2", 200, 100) + "," + range("optimizer", 210, 20)));
 
   EXPECT_DOUBLE_EQ(facts.optimizer->time_ns, 20'000);
   EXPECT_DOUBLE_EQ(facts.phase_ns.at("optimizer"), 20'000);

@@ -114,5 +114,22 @@ TEST(UnfusedOperatorsTest, activations_and_norms_of_their_own_are_advised_to_be_
   EXPECT_TRUE(passes(advise(facts), "unfused-operators"));
 }
 
+// Configurations are written by hand, too.
+TEST(SettingsRulesTest, loader_workers_that_are_no_number_are_no_evidence) {
+  Facts facts = step_of(100);
+  facts.step->idle_data_ns = 20e6;
+  const auto count_of_evidence = [&](const std::string& workers) {
+    facts.config["loader-workers"] = workers;
+    const Advice advice = advise(facts);
+    EXPECT_TRUE(speaks(advice, "input-slow")) << workers;
+    return advice.findings.front().what.evidence.size();
+  };
+
+  const std::size_t with_number = count_of_evidence("2");
+
+  for (const char* text : {"auto", "", "2 threads", "99999e99999"})
+    EXPECT_EQ(count_of_evidence(text), with_number - 1) << text;
+}
+
 }  // namespace
 }  // namespace sidestream::advice

@@ -31,6 +31,7 @@ struct StepShape {
   int bucket_us = 6000;
   int optimizer_operators = 4;
   int optimizer_us = 3000;
+  int optimizer_host_us = 0;  // to launch it; 0: as long as the device takes
   int decay_us = 0;           // weight decay beside a fused update
   int heavy_operator_us = 0;  // of the host, before forward; nothing is on the device meanwhile
   int item_calls = 0;
@@ -153,7 +154,9 @@ class TraceMaker {
     }
     range("backward", backward, backward_us);
     device = std::max(backward + backward_us, link);
-    range("optimizer", device, shape_.optimizer_us + shape_.decay_us);
+    const int launching_us =
+        shape_.optimizer_host_us > 0 ? shape_.optimizer_host_us : shape_.optimizer_us;
+    range("optimizer", device, launching_us + shape_.decay_us);
     if (shape_.decay_us > 0) {
       add("cpu_op", "aten::_fused_adamw_", kHost, kHost, device, 2);
       add("cpu_op", "aten::_foreach_mul_", kHost, kHost, device + 10, 8);
@@ -163,8 +166,9 @@ class TraceMaker {
     }
     for (int i = 0; i < shape_.optimizer_operators; ++i) {
       const int each = shape_.optimizer_us / shape_.optimizer_operators;
-      add("cpu_op", "aten::add_", kHost, kHost, device + i * each, 2);
-      kernel("void at::native::multi_tensor_apply_kernel", kCompute, device + i * each - 2,
+      const int launched = device + i * (launching_us / shape_.optimizer_operators);
+      add("cpu_op", "aten::add_", kHost, kHost, launched, 2);
+      kernel("void at::native::multi_tensor_apply_kernel", kCompute, launched - 2,
              device + i * each, each);
     }
     device += shape_.optimizer_us;

@@ -103,7 +103,8 @@ TEST(IdleCausesTest, add_up_to_the_idle_time_over_random_traces) {
                             .communication = IntervalSet(random.intervals()),
                             .locks = IntervalSet(random.intervals()),
                             .sync = IntervalSet(random.intervals()),
-                            .active = IntervalSet(random.intervals())};
+                            .active = IntervalSet(random.intervals()),
+                            .after_sync = IntervalSet(random.intervals())};
     const IdleCauses causes = idle_causes(window, busy, host, gaps);
     ASSERT_EQ(causes.sum_ns(), idle_ns) << seed;
     ASSERT_EQ(idle_causes(window, busy, host, gaps, 1), causes) << seed;

@@ -152,6 +152,29 @@ TEST_F(CollectiveMatchTest, numbers_that_differ_are_never_one_collective) {
   EXPECT_EQ(numbers_of(look()), "5/5 8/8 -/-");
 }
 
+TEST_F(CollectiveMatchTest, numbers_that_one_rank_lacks_are_said) {
+  test::write_text(scratch_ / "rank-0.json", test::trace_of(numbered(0, {5, 6, 7, 8}), 0, 2));
+  test::write_text(scratch_ / "rank-1.json", test::trace_of(numbered(1, {6, 7, 8, 9}), 1, 2));
+
+  const Analysis all = look();
+
+  EXPECT_EQ(numbers_of(all), "6/6 7/7 8/8");
+  EXPECT_TRUE(warns_of("1 of 4 collectives of stream#0 are not matched: ranks have different"));
+  ASSERT_EQ(all.collectives.size(), 1u);
+  const CollectiveRow& row = all.collectives.front();
+  EXPECT_EQ(row.unmatched_ns, 45'000) << "of 50 and 40 us the mean";
+  EXPECT_EQ(row.transfer_ns.value() + row.wait_ns.value() + row.unmatched_ns, row.total_ns);
+}
+
+TEST_F(CollectiveMatchTest, numbers_that_all_ranks_have_leave_nothing_to_say) {
+  for (int rank = 0; rank < 2; ++rank)
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(numbered(rank, {5, 6}), rank, 2));
+
+  EXPECT_EQ(look().collectives.front().unmatched_ns, 0);
+  EXPECT_FALSE(warns_of("not matched"));
+}
+
 TEST_F(CollectiveMatchTest, one_rank_of_several_without_a_collective_is_said) {
   add_rank(0, 2, {0, 0});
   look();

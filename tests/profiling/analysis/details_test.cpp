@@ -119,6 +119,33 @@ TEST_F(DetailsTest, the_tree_has_parents_before_what_is_inside_them) {
   EXPECT_EQ(details_.tree[3].sums.device_total_ns, 34'000);
 }
 
+// Ranges that a program numbers as it goes on; so many of them, each with one operator inside.
+std::vector<std::string> numbered_ranges(const std::string& name, int count) {
+  std::vector<std::string> events;
+  for (int i = 0; i < count; ++i) {
+    const std::string start = std::to_string(10 * i);
+    events.push_back(complete_event("user_annotation", name + std::to_string(i), start, "8"));
+    events.push_back(complete_event("cpu_op", "aten::mm", start, "5"));
+  }
+  return events;
+}
+
+TEST_F(DetailsTest, the_tree_does_not_grow_with_the_steps_of_a_run) {
+  look(numbered_ranges("iteration ", 300));
+
+  ASSERT_EQ(details_.tree.size(), 2u);
+  EXPECT_EQ(details_.tree[1].path, (std::vector<std::string>{"iteration #", "aten::mm"}));
+  EXPECT_EQ(details_.tree[1].sums.calls, 300);
+}
+
+TEST_F(DetailsTest, layers_keep_their_numbers_in_the_tree) {
+  look(numbered_ranges("h.", 256));
+
+  EXPECT_EQ(details_.tree.size(), 2 * 256u);
+  EXPECT_EQ(details_.tree[0].path.size(), 1u);
+  EXPECT_TRUE(details_.tree[0].path[0].starts_with("h.") && details_.tree[0].path[0] != "h.#");
+}
+
 TEST_F(DetailsTest, backward_of_a_layer_is_found_by_sequence_number) {
   std::vector<std::string> events = linear_layer();
   events.push_back(
@@ -218,6 +245,32 @@ TEST_F(DetailsTest, model_flops_utilisation_by_both_formulas) {
   EXPECT_DOUBLE_EQ(*analysis_.model.mfu_palm, 0.7);
   EXPECT_DOUBLE_EQ(*analysis_.model.profiler_cost, 0.25);
   EXPECT_DOUBLE_EQ(analysis_.model.unprofiled_data_wait.at(0), 0.25);
+}
+
+// Four steps that scatter more than the profiler costs. More ranks of the same steps are no more
+// steps, and what the first one says of itself is compared with its own.
+TEST_F(DetailsTest, ranks_that_wait_for_each_other_make_no_cost_of_the_profiler_surer) {
+  const auto write = [&](int rank) {
+    std::string events;
+    int now_us = 0, step = 3;
+    for (const int of_first_us : {9000, 10'000, 11'000, 12'000}) {
+      const int length_us = of_first_us + 2000 * rank;
+      events += (events.empty() ? "" : ",") +
+                complete_event("user_annotation", "ProfilerStep#" + std::to_string(step++),
+                               std::to_string(now_us), std::to_string(length_us)) +
+                "," + complete_event("kernel", "gemm", std::to_string(now_us), "10");
+      now_us += length_us;
+    }
+    test::write_text(
+        scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+        test::trace_of(events, rank, 4).insert(1, R"("sidestream":{"unprofiled_step_ms":10},)"));
+  };
+  for (int rank = 0; rank < 4; ++rank) write(rank);
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}));
+  analysis_ = analyse(set_, 1);
+
+  EXPECT_FALSE(analysis_.model.profiler_cost);
+  EXPECT_NEAR(analysis_.model.profiler_cost_below.value(), 0.186, 0.001);
 }
 
 }  // namespace

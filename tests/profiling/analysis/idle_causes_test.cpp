@@ -51,6 +51,47 @@ TEST(IdleCausesTest, each_cause_has_its_own_time) {
   EXPECT_EQ(step.idle.other_ns, 95'000 + 100'000);
 }
 
+// A kernel that ends at 100, a wait for it until 110, and an operator before the next launch at
+// 200, whose kernel begins at 220.
+std::string wait_and_go_on(const std::string& wait_start, const std::string& wait_us) {
+  std::string events = complete_event("user_annotation", "ProfilerStep#3", "0", "500");
+  for (const std::string& event :
+       {launch("1", 1), kernel("0", 1),
+        complete_event("cuda_runtime", "cudaStreamSynchronize", wait_start, wait_us),
+        complete_event("cpu_op", "aten::add", "120", "60"), launch("200", 2), kernel("220", 2)})
+    events += "," + event;
+  return events;
+}
+
+TEST(IdleCausesTest, the_way_to_the_next_launch_belongs_to_the_wait_that_emptied_the_queue) {
+  const test::Analysed analysed(wait_and_go_on("10", "100"));
+  const IdleCauses& idle = analysed.all.ranks.at(0).steps.at(0).idle;
+
+  EXPECT_EQ(idle.sync_ns, 120'000);
+  EXPECT_EQ(idle.after_sync_ns, 110'000);
+  EXPECT_EQ(idle.host_ns, 0);
+  EXPECT_EQ(idle.sum_ns(), analysed.all.ranks.at(0).steps.at(0).budget.idle_ns);
+}
+
+TEST(IdleCausesTest, a_wait_that_found_no_kernel_did_not_empty_the_queue) {
+  const test::Analysed analysed(wait_and_go_on("105", "5"));
+  const IdleCauses& idle = analysed.all.ranks.at(0).steps.at(0).idle;
+
+  EXPECT_EQ(idle.sync_ns, 5'000);
+  EXPECT_EQ(idle.after_sync_ns, 0);
+  EXPECT_EQ(idle.host_ns, 95'000 + 5'000) << "nothing was launched, and the launch";
+}
+
+// Waiting for data has a cause of its own, also behind a synchronisation.
+TEST(IdleCausesTest, data_after_a_wait_is_waiting_for_data) {
+  const test::Analysed analysed(wait_and_go_on("10", "100") + "," +
+                                complete_event("user_annotation", "data", "120", "50"));
+  const IdleCauses& idle = analysed.all.ranks.at(0).steps.at(0).idle;
+
+  EXPECT_EQ(idle.data_ns, 50'000);
+  EXPECT_EQ(idle.sync_ns, 70'000);
+}
+
 // A kernel of [100, 200) and one of [900, 1000); the thread that launches them waits for a mutex in
 // [300, 700) and sleeps in [750, 800). A graph ran from 210 to 280: nobody knows what was in it.
 constexpr const char* kLockedExport =

@@ -27,7 +27,7 @@ struct LateRun {
   int sleep_us = 0;         // after forward
   std::string around = {};  // a range around the sleep
   int starts_late_us = 0;   // the second collective, for which the thread of the steps waits
-  int first_us = 0;         // step 1, all of it in forward; 0: none
+  int first_us = 0;         // step 0, all of it in forward; 0: none
 };
 
 class LateCauseTest : public ::testing::Test {
@@ -59,7 +59,7 @@ class LateCauseTest : public ::testing::Test {
   static std::string trace(const LateRun& run, int rank) {
     std::string events;
     const int first_us = rank == kLate ? run.first_us : run.first_us / 2;
-    if (first_us > 0) events = range("ProfilerStep#1", 0, first_us) + range("forward", 0, first_us);
+    if (first_us > 0) events = range("ProfilerStep#0", 0, first_us) + range("forward", 0, first_us);
     for (int step = 0; step < kSteps; ++step) events += step_of(run, rank, step);
     return R"({"traceName":"x","deviceProperties":[],"distributedInfo":{"backend":"gloo","rank":)" +
            std::to_string(rank) + R"(,"world_size":3},"traceEvents":[)" + events.substr(1) + "]}";

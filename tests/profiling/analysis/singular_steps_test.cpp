@@ -218,6 +218,44 @@ TEST_F(SingularStepsTest, a_look_at_a_healthy_run_is_no_hang) {
   EXPECT_NE(text().find("Cut off: rank 1 in forward of step 12"), std::string::npos) << text();
 }
 
+// A look at two ranks after ten steps of 1 ms: rank 1 has been in this phase for 30 ms, and rank 0
+// too or waiting for it. `finished_us`: another such phase, in the fifth step; 0: none.
+std::string looked_at(int rank, const std::string& phase, int finished_us, bool waits) {
+  std::string events;
+  int now_us = 0;
+  for (int step = 1; step <= 10; ++step) {
+    const int aside_us = step == 5 ? finished_us : 0;
+    events += range("ProfilerStep#" + std::to_string(step), now_us, 1000 + aside_us) + ",";
+    if (aside_us > 0) events += range(phase, now_us + 1000, aside_us) + ",";
+    now_us += 1000 + aside_us;
+  }
+  const std::string open = R"("open":true)";
+  events += range("ProfilerStep#11", now_us, 31'000, open) + ",";
+  return events + (waits && rank == 0 ? collective(now_us + 1000, 30'000, 7, "," + open)
+                                      : range(phase, now_us + 1000, 30'000, open));
+}
+
+TEST_F(SingularStepsTest, evaluating_and_saving_hang_by_how_long_they_take) {
+  const auto is_sure = [&](const std::string& phase, int finished_us, bool waits) {
+    for (int rank = 0; rank < 2; ++rank)
+      test::write_text(scratch_ / ("a/rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(looked_at(rank, phase, finished_us, waits), rank, 2));
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+    all_ = analyse(set_, 1);
+    return all_.hang.value().is_sure;
+  };
+
+  for (const char* phase : {"eval", "checkpoint"}) {
+    for (const bool waits : {false, true}) {
+      EXPECT_FALSE(is_sure(phase, 0, waits)) << phase << ": none is finished, nobody can tell";
+      EXPECT_NE(text().find("Cut off: rank "), std::string::npos) << text();
+      EXPECT_FALSE(is_sure(phase, 12'000, waits)) << phase << ": the last one took 12 ms";
+      EXPECT_TRUE(is_sure(phase, 2'000, waits)) << phase << ": the last one took 2 ms";
+    }
+  }
+  EXPECT_TRUE(is_sure("forward", 12'000, false)) << "every step has one";
+}
+
 TEST_F(SingularStepsTest, a_rank_without_a_recording_is_said) {
   test::write_text(
       scratch_ / "c/rank-0.json",
@@ -270,6 +308,45 @@ TEST_F(SingularStepsTest, one_stall_is_an_outlier_and_in_no_mean) {
   const std::string line = "Outlier: step 12 took 501 ms, 501 times the median: rank 1 in forward";
   EXPECT_NE(text().find(line), std::string::npos) << text();
   EXPECT_EQ(report::urgent_lines(all_), std::vector{line});
+}
+
+TEST_F(SingularStepsTest, every_outlier_of_a_file_has_its_own_phase) {
+  std::string events;
+  int now_us = 0;
+  for (int step = 2; step <= 41; ++step) {
+    const int length_us = step == 10 || step == 20 ? 90'000 : 1000;
+    events += (events.empty() ? "" : ",") + range(step_name(step), now_us, length_us) + "," +
+              range(step == 10 ? "data" : "forward", now_us, length_us - 100);
+    now_us += length_us;
+  }
+  test::write_text(scratch_ / "a/rank-0.json", test::trace_of(events));
+  set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+  all_ = analyse(set_, 1);
+
+  ASSERT_EQ(all_.outliers.size(), 2u);
+  EXPECT_EQ(all_.outliers[0].phase, "data");
+  EXPECT_EQ(all_.outliers[1].phase, "forward");
+}
+
+// Steps of 1 ms from this one on, in a file whose head is `head`; how many count.
+std::size_t plain_steps_from(int first, const std::string& head) {
+  const core::ScratchFolder scratch;
+  std::string events;
+  for (int step = first; step < first + 4; ++step)
+    events += (events.empty() ? "" : ",") +
+              range("ProfilerStep#" + std::to_string(step), 1000 * step, 1000) + "," +
+              range("forward", 1000 * step, 900);
+  test::write_text(scratch / "rank-0.json", test::trace_of(events).insert(1, head));
+  trace::TraceSet set = trace::load_traces(trace::find_traces({scratch.path()}), {.threads = 1});
+  return plain_steps(analyse(set, 1).ranks).size();
+}
+
+TEST_F(SingularStepsTest, the_first_step_of_a_run_is_told_by_how_its_program_counts) {
+  const std::string ours = R"("sidestream":{"tokens_per_step":128},)";
+  EXPECT_EQ(plain_steps_from(1, ours), 3u) << "our trainer counts from 1";
+  EXPECT_EQ(plain_steps_from(2, ours), 4u);
+  EXPECT_EQ(plain_steps_from(0, ""), 3u) << "torch.profiler counts from 0";
+  EXPECT_EQ(plain_steps_from(1, ""), 4u) << "and its step 1 is the second one";
 }
 
 TEST_F(SingularStepsTest, steps_that_are_long_now_and_then_are_the_run) {

@@ -49,8 +49,8 @@ TEST_F(UtilisationTest, kernels_are_cut_at_steps_and_do_not_add_up_where_they_ov
 }
 
 TEST_F(UtilisationTest, the_first_step_of_a_run_is_in_no_mean) {
-  const Analysis all = look(complete_event("user_annotation", "ProfilerStep#1", "0", "900") + "," +
-                            complete_event("user_annotation", "ProfilerStep#2", "900", "100") +
+  const Analysis all = look(complete_event("user_annotation", "ProfilerStep#0", "0", "900") + "," +
+                            complete_event("user_annotation", "ProfilerStep#1", "900", "100") +
                             kernel("a", 10, 20, 100, 50) + kernel("b", 910, 80, 100, 50));
 
   EXPECT_DOUBLE_EQ(all.utilisation.gpu_utilisation.value(), 0.8);

@@ -62,6 +62,44 @@ TEST(VerdictTest, operators_of_a_host_that_has_no_device_are_the_work) {
   EXPECT_DOUBLE_EQ(no_device.all.verdict->compute, 0.8);
 }
 
+TEST(VerdictTest, graphs_around_the_known_work_of_a_recording_without_steps_hide_it) {
+  const std::string kernel = complete_event("kernel", "gemm", "500", "100");
+  const test::Analysed known(kernel);
+  const test::Analysed hides(kernel + "," + complete_event("gpu_graph", "graph", "0", "400"));
+
+  EXPECT_EQ(hides.all.ranks.front().activity.window, known.all.ranks.front().activity.window);
+  EXPECT_TRUE(known.all.verdict);
+  EXPECT_FALSE(hides.all.verdict);
+}
+
+// The loader stacks and decodes on the thread that trains; it may also do so on one of its own,
+// beside the model.
+TEST(VerdictTest, operators_that_read_input_are_waiting_for_it) {
+  const std::string loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+  for (const std::string& name : {std::string("data"), loader}) {
+    const test::Analysed reads(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
+                                   "," + complete_event("user_annotation", name, "0", "70") + "," +
+                                   complete_event("cpu_op", "aten::stack", "0", "65") + "," +
+                                   complete_event("cpu_op", "aten::mm", "70", "30"),
+                               R"("deviceProperties":[],)");
+
+    ASSERT_TRUE(reads.all.verdict) << name;
+    EXPECT_EQ(reads.all.verdict->word, "io") << name;
+    EXPECT_DOUBLE_EQ(reads.all.verdict->io, 0.7) << name;
+    EXPECT_DOUBLE_EQ(reads.all.verdict->compute, 0.3) << name;
+  }
+}
+
+TEST(VerdictTest, a_loader_thread_beside_the_model_takes_none_of_its_time) {
+  std::string loader = complete_event("user_annotation", "data", "0", "70");
+  loader.replace(loader.find("\"tid\":1"), 7, "\"tid\":99");
+  const test::Analysed reads(complete_event("user_annotation", "ProfilerStep#3", "0", "100") + "," +
+                             complete_event("user_annotation", "forward", "0", "90") + "," +
+                             loader);
+
+  EXPECT_DOUBLE_EQ(reads.all.verdict.value().compute, 0.9);
+}
+
 // The second kernel's name is not in the table.
 constexpr const char* kExport =
     "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT);"
@@ -91,6 +129,36 @@ TEST(VerdictTest, a_kernel_without_a_name_may_communicate) {
   EXPECT_TRUE(verdict_of_export("2,3", needs).has_value()) << "the short one is empty";
   EXPECT_FALSE(verdict_of_export("98,99", needs).has_value());
   EXPECT_EQ(needs, "the names of all kernels: one without may communicate");
+}
+
+// A step of 1 ms whose device copies for 5 us, and replays a graph for so long.
+std::string step_with_graph(int graph_us) {
+  return complete_event("user_annotation", "ProfilerStep#3", "0", "1000") + "," +
+         complete_event("gpu_memcpy", "Memcpy HtoD", "5", "5") + "," +
+         complete_event("gpu_graph", "graph", "20", std::to_string(graph_us));
+}
+
+TEST(VerdictTest, what_graphs_hide_may_be_anything) {
+  const test::Analysed replays(step_with_graph(900)), hardly(step_with_graph(9));
+
+  EXPECT_FALSE(replays.all.verdict);
+  EXPECT_NE(verdict_needs(replays.all.ranks).find("--cuda-graph-trace=node"), std::string::npos);
+  EXPECT_FALSE(replays.all.utilisation.gpu_utilisation);
+  ASSERT_TRUE(hardly.all.verdict) << "a hundredth of the step moves nothing";
+  EXPECT_EQ(hardly.all.verdict->word, "cpu");
+  EXPECT_EQ(hardly.all.utilisation.gpu_utilisation, 0);
+}
+
+// Ranges of the host are no computing of a host whose device is at work.
+TEST(VerdictTest, graphs_alone_are_work_of_a_device) {
+  const test::Analysed replays(complete_event("user_annotation", "ProfilerStep#3", "0", "100") +
+                               "," + complete_event("user_annotation", "replay", "0", "90") + "," +
+                               complete_event("user_annotation", "optimizer", "90", "5") + "," +
+                               complete_event("gpu_graph", "graph", "10", "80"));
+
+  EXPECT_EQ(replays.all.ranks.front().activity.where, Where::kDevice);
+  EXPECT_FALSE(replays.all.verdict);
+  EXPECT_EQ(replays.all.ranks.front().steps.front().budget.idle_ns, 100'000);
 }
 
 }  // namespace

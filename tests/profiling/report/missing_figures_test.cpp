@@ -47,5 +47,13 @@ TEST(MissingFiguresTest, kernels_without_names_leave_open_what_is_communication)
   EXPECT_EQ(needs_of(kSplit, made), "the names of all kernels: one without may communicate");
 }
 
+TEST(MissingFiguresTest, what_graphs_hide_is_asked_for) {
+  const Analysed made(complete_event("user_annotation", kStep, "0", "100") + "," +
+                      complete_event("gpu_graph", "graph", "0", "80"));
+  for (const char* figure : {"verdict", "gpu_utilisation", "tensor_core_share"})
+    EXPECT_NE(needs_of(figure, made).find("--cuda-graph-trace=node"), std::string::npos) << figure;
+  EXPECT_NE(needs_of("joules_per_token", made).find("--sample-hz"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sidestream::report

@@ -58,7 +58,7 @@ TEST(TraceChangeTest, parts_add_up_to_the_change_of_the_step) {
 // The first step is in no mean, so it is in no part either.
 TEST(TraceChangeTest, operations_and_collectives_are_of_the_steps_of_the_mean) {
   const std::string plain = step(2, 2000, 100, 40, 30) + "," + step(3, 3000, 100, 40, 30);
-  const Analysed base(step(1, 1000, 900, 400, 300) + "," + plain), fresh(plain);
+  const Analysed base(step(0, 1000, 900, 400, 300) + "," + plain), fresh(plain);
 
   const TraceChange change = compare_traces(base.all, fresh.all);
 

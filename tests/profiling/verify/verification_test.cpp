@@ -332,5 +332,14 @@ TEST(VerificationReportTest, markdown_has_verdict_tables_and_command) {
   EXPECT_THAT(text, HasSubstr("```\nverify\n```"));
 }
 
+TEST(VerificationTest, steps_that_take_no_time_are_a_fault_of_their_file) {
+  try {
+    verification_of({100, 100}, {0, 100});
+    FAIL() << "nothing is 100 % faster";
+  } catch (const core::DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("run/metrics.jsonl: expected steps that take time"));
+  }
+}
+
 }  // namespace
 }  // namespace sidestream::verify
