@@ -33,6 +33,9 @@ double tflops_of(const Peak& peak, Precision precision) {
 }  // namespace
 
 std::optional<double> gpu_peak_flops_per_s(std::string_view device_name, Precision precision) {
+  for (const std::string_view other : {"MIG", "Laptop", "Max", "4090 D"}) {
+    if (names_model(device_name, other)) return std::nullopt;  // less than what bears the name
+  }
   for (const Peak& peak : kPeaks) {
     if (names_model(device_name, peak.model)) return tflops_of(peak, precision) * 1e12;
   }

@@ -37,9 +37,9 @@ int columns_of(int fd) {
 
 int Terminal::current_width_columns() const {
   constexpr int kUnknown = 80;
-  if (width_columns > 0) return width_columns;
-  const int columns = columns_of(fd);
-  return columns > 0 ? columns : kUnknown;
+  // The terminal's own, where this is it, changes with its window.
+  if (const int columns = columns_of(fd); columns > 0) return columns;
+  return width_columns > 0 ? width_columns : kUnknown;
 }
 
 // Open MPI gives every rank a pseudo-terminal without a size, whatever mpirun itself writes to.

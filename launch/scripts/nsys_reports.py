@@ -91,12 +91,16 @@ def convert(nsys, output):
 
 
 def export(nsys, reports):
+    """Whether all could be: one of a rank that was killed may be cut short."""
+    whole = True
     for report in reports:
         database = report.with_suffix(".sqlite")
         done = subprocess.run([nsys, "export", "--type", "sqlite", "--force-overwrite", "true", "--output", database, report],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
-            fail(f"{report} could not be exported: {' '.join(done.stdout.splitlines()[-3:])}")
+            whole = False
+            say(f"{report} could not be exported: {' '.join(done.stdout.splitlines()[-3:])}")
+    return whole
 
 
 def steps_in(database):
@@ -119,8 +123,7 @@ def finish(options, nsys, output, code):
         if options.interactive:
             fail(f"nothing was recorded: {output}/start was not called while training ran")
         fail(f"nothing was recorded: did the run reach step {options.first}?" if options.first else "nothing was recorded")
-    if options.export:
-        export(nsys, reports)
+    whole = not options.export or export(nsys, reports)
     if len(reports) % options.ranks and not options.launch_words and not options.slurm:
         say(f"warning: {options.ranks} ranks ran, {len(reports)} files were recorded here")
     if options.export and options.steps not in (None, "all"):
@@ -128,4 +131,4 @@ def finish(options, nsys, output, code):
         if found is not None and found < wanted:
             say(f"warning: {found} of {wanted} steps were recorded: the run ended before step {options.last}")
     say(f"{len(reports)} report(s) in {output}")
-    return code
+    return code or (0 if whole else 1)

@@ -93,7 +93,8 @@ std::string FlightFile::whereabouts() const {
 FlightFile::Outcome FlightFile::write(const std::string& why) noexcept {
   try {
     const std::unique_lock lock(mutex_, kLongestWrite);
-    if (!lock.owns_lock()) return {.line = whereabouts()};
+    if (!lock.owns_lock())
+      return {.line = unwritten(folder_.string() + ": an earlier request is still being written")};
     if (writing_.done()) {  // else it was left behind, and may still have the file
       writing_.start([folder = folder_, name = fmt::format("rank_{:05}.json", rank_),
                       content = text(why)] { write_into(folder, name, content); });

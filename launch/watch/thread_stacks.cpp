@@ -26,11 +26,13 @@ namespace {
 
 constexpr int kMostCalls = 64;
 constexpr long kPatienceNs = 100'000'000;
+constexpr long kPatienceWhileAnsweringNs = 2'000'000'000;
 
 // Signal handlers have no argument for a context: this is the one place with static state.
 std::array<void*, kMostCalls> frames;
 std::atomic<int> frame_count{0};
-std::atomic<int> asked_thread{0};
+std::atomic<int> asked_thread{0};  // kAnswering: its handler is at work
+constexpr int kAnswering = -1;
 sem_t answered;
 struct sigaction previous_action;
 
@@ -39,7 +41,8 @@ int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
 // A late answer to an earlier question is none to this one.
 void answer(int) {
   const int saved_error = errno;
-  if (asked_thread.load() == this_thread_id()) {
+  int asked = this_thread_id();
+  if (asked_thread.compare_exchange_strong(asked, kAnswering)) {
     frame_count.store(::backtrace(frames.data(), kMostCalls));
     asked_thread.store(0);
     sem_post(&answered);
@@ -127,24 +130,33 @@ std::vector<std::string> names_of(void* const* calls, int count) {
   return names;
 }
 
-bool has_answered() {
+bool comes_within(long patience_ns) {
   timespec until{};
   clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += kPatienceNs;
+  until.tv_nsec += patience_ns;
   until.tv_sec += until.tv_nsec / 1'000'000'000;
   until.tv_nsec %= 1'000'000'000;
   while (sem_timedwait(&answered, &until) != 0) {
-    if (errno != EINTR) return asked_thread.exchange(0) == 0;
+    if (errno != EINTR) return false;
   }
   return true;
+}
+
+// A thread that has begun to answer has the frames until it is done; most often it waits for a
+// processor meanwhile.
+bool has_answered(int id) {
+  if (comes_within(kPatienceNs)) return true;
+  if (int asked = id; asked_thread.compare_exchange_strong(asked, 0)) return false;
+  return comes_within(kPatienceWhileAnsweringNs);
 }
 
 std::vector<std::string> calls_of_thread(int id) {
   if (takes_no_signals(id)) return {};
   while (sem_trywait(&answered) == 0) {
   }
-  asked_thread.store(id);
-  if (::syscall(SYS_tgkill, ::getpid(), id, core::stack_signal()) != 0 || !has_answered())
+  // One that never came to the end of its answer still has the frames.
+  if (int none = 0; !asked_thread.compare_exchange_strong(none, id)) return {};
+  if (::syscall(SYS_tgkill, ::getpid(), id, core::stack_signal()) != 0 || !has_answered(id))
     return {};
   return names_of(frames.data(), frame_count.load());
 }

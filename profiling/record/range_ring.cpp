@@ -1,15 +1,23 @@
 #include "profiling/record/range_ring.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <new>
 
 namespace sidestream::record {
 
-RangeRing::RangeRing(std::size_t capacity)
-    : capacity_(capacity),
-      slots_(static_cast<PackedRange*>(std::calloc(capacity, sizeof(PackedRange)))) {
-  if (slots_ == nullptr) throw std::bad_alloc();
+void RangeRing::Unmap::operator()(PackedRange* slots) const noexcept { ::munmap(slots, bytes); }
+
+std::unique_ptr<PackedRange[], RangeRing::Unmap> RangeRing::untouched(std::size_t capacity) {
+  const std::size_t bytes = capacity * sizeof(PackedRange);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  return {static_cast<PackedRange*>(memory), Unmap{bytes}};
 }
+
+RangeRing::RangeRing(std::size_t capacity) : capacity_(capacity), slots_(untouched(capacity)) {}
 
 void RangeRing::push(const RangeRecord& record) noexcept {
   const std::uint64_t index = written_.load(std::memory_order_relaxed);  // nobody else writes it

@@ -6,8 +6,8 @@
 // and keeps those that the writer cannot have reached meanwhile.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,14 +36,17 @@ class RangeRing {
   Taken take();
 
  private:
-  struct Free {
-    void operator()(PackedRange* slots) const noexcept { std::free(slots); }
+  // From the system itself: a heap may clear what it hands out, and then every page is used.
+  struct Unmap {
+    std::size_t bytes = 0;
+    void operator()(PackedRange* slots) const noexcept;
   };
+  static std::unique_ptr<PackedRange[], Unmap> untouched(std::size_t capacity);
 
   PackedRange& slot(std::uint64_t index) const noexcept { return slots_[index & (capacity_ - 1)]; }
 
   std::size_t capacity_;
-  std::unique_ptr<PackedRange[], Free> slots_;  // untouched pages cost nothing
+  std::unique_ptr<PackedRange[], Unmap> slots_;  // untouched pages cost nothing
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::uint64_t taken_ = 0;
 };

@@ -32,7 +32,6 @@ FLAGS = {
     "loader-workers": ("--loader-workers 0", ""),
     "precision": ("--precision fp32", ""),
     "reduce-dtype": ("--reduce-dtype fp32", ""),
-    "async-checkpoints": ("--async-checkpoints off", "--checkpoint-every 2"),
     "flush-denormals": ("--flush-denormals off", ""),
     "keep-memory": ("--keep-memory off", ""),
     "huge-pages": ("--huge-pages off", ""),

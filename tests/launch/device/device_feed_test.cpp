@@ -227,6 +227,9 @@ TEST(GpuPeakTest, peak_is_that_of_the_datasheet_or_nothing) {
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA L40", Precision::kBf16), std::nullopt);
   EXPECT_EQ(gpu_peak_flops_per_s("NVIDIA GeForce RTX 4090", Precision::kFp32), 82.6e12);
   EXPECT_EQ(gpu_peak_flops_per_s("Fake 100", Precision::kBf16), std::nullopt);
+  for (const char* part : {"NVIDIA H100 80GB HBM3 MIG 1g.10gb",
+                           "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA GeForce RTX 4090 D"})
+    EXPECT_EQ(gpu_peak_flops_per_s(part, Precision::kBf16), std::nullopt) << part;
 }
 
 TEST(DeviceMemoryTest, peak_has_what_lies_outside_of_the_pool) {

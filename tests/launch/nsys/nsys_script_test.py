@@ -28,6 +28,8 @@ elif words[0] == "profile":
                 print(name, os.environ.get(name, "not set"), file=report)
     sys.exit(subprocess.run(program).returncode)
 elif words[0] == "export":
+    if os.environ.get("CUT_SHORT", "none") in words[-1]:
+        sys.exit(1)
     open(words[words.index("--output") + 1], "w").write(words[-1])
 """
 SRUN = """#!/usr/bin/env python3
@@ -119,6 +121,14 @@ class NsysCollectTest(unittest.TestCase):
         done = self.collect("-np", "2", "--steps", "2:4", "--slurm", "--", "train", PROGRAM_CODE="3")
 
         self.assertEqual(done.returncode, 3)
+
+    def test_report_that_is_cut_short_costs_no_other(self):
+        for code in "3", "0":
+            done = self.collect("-np", "2", "--steps", "2:4", "--slurm", "--overwrite", "--", "train", PROGRAM_CODE=code, CUT_SHORT="rank_00000")
+
+            self.assertEqual(done.returncode, int(code) or 1, done.stderr)
+            self.assertIn("rank_00000.nsys-rep could not be exported", done.stderr)
+            self.assertEqual([file.name for file in (self.folder / "out").glob("*.sqlite")], ["rank_00001.sqlite"])
 
     def test_run_that_recorded_nothing_says_so(self):
         done = self.collect("-np", "1", "--steps", "200:300", "--", "train", RECORDS_NOTHING="yes")

@@ -88,6 +88,16 @@ class ScrubTest(unittest.TestCase):
         clock = json.loads((self.output / "step_00000005/clock.json").read_text())
         self.assertEqual(clock, {"schema": 1, "ranks": [{"rank": 0, "boot_id": "0a"}]})
 
+    def test_clocks_of_another_window_are_none_of_these(self):
+        for window, expected in ("1", 0), ("2", 3):
+            folder = self.root / window
+            folder.mkdir()
+            (folder / "clock.json").write_text(json.dumps({"schema": 1, "ranks": [{"rank": 0, "boot_id": window}]}))
+            (folder / f"host_0.{window}.pt.trace.json").write_text(json.dumps({"distributedInfo": {"rank": 0}, "traceEvents": []}))
+            done = scrub(folder / f"host_0.{window}.pt.trace.json", "--output", self.output)
+            self.assertEqual(done.returncode, expected, done.stderr)
+        self.assertIn("an --output of its own", done.stderr)
+
     def test_nothing_is_overwritten(self):
         path = self.kineto()
         scrub(path, "--output", self.output)

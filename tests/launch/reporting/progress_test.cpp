@@ -227,6 +227,15 @@ TEST_F(PseudoTerminalTest, detect_honours_no_color) {
   EXPECT_FALSE(plain.color);
 }
 
+TEST_F(PseudoTerminalTest, width_follows_the_window) {
+  set_columns(160);
+  setenv("SIDESTREAM_TERMINAL_COLUMNS", "160", 1);
+  const Terminal terminal = detect_terminal(secondary_);
+  set_columns(80);
+
+  EXPECT_EQ(terminal.current_width_columns(), 80);
+}
+
 TEST_F(PseudoTerminalTest, detect_terminal_of_an_mpi_launcher_is_interactive_only_when_told) {
   set_columns(0);
 

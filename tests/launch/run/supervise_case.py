@@ -14,6 +14,8 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+for caught in (signal.SIGINT, signal.SIGHUP):  # whoever started the tests may ignore them, and what they start would, too
+    signal.signal(caught, signal.SIG_DFL)
 loader = importlib.machinery.SourceFileLoader("supervise", str(ROOT / "launch/supervise"))
 supervise = importlib.util.module_from_spec(importlib.util.spec_from_loader("supervise", loader))
 sys.dont_write_bytecode = True

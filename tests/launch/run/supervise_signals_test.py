@@ -23,6 +23,17 @@ class SuperviseSignalsTest(SuperviseCase):
                 self.assertEqual(process.returncode, 75, errors)
                 self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
 
+    def test_what_was_ignored_at_the_start_stays_ignored(self):
+        process = subprocess.Popen(self.on_two_ranks(), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))  # as nohup does
+        self.wait_for("ready-0", "ready-1")
+        process.send_signal(signal.SIGHUP)
+        time.sleep(1)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGUSR1)
+        _, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 75, errors)
+
     def test_a_signal_to_all_of_a_terminal_is_one_request(self):
         process = subprocess.Popen(self.on_two_ranks("--mpi-arg", "--oversubscribe"), env=dict(os.environ, PLAY="sleep"), stderr=subprocess.PIPE,
                                    text=True, start_new_session=True)
