@@ -10,8 +10,10 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = 4;
 
+// The processor's fused products need an even depth (FusedOperators).
 bool runs_fused(const ModelConfig& config, const StepShape& shape) {
-  return config.fused_ops != FusedOps::kOff && shape.element_bytes <= kFloatBytes;
+  const bool fits = !shape.on_cpu || config.width % 2 == 0;
+  return config.fused_ops != FusedOps::kOff && shape.element_bytes <= kFloatBytes && fits;
 }
 
 bool has_attention(const ModelConfig& config) { return config.family != "mlp"; }

@@ -48,10 +48,12 @@ bool other_way_round_is_cheaper(const ProductShape& shape, Orientation a, Orient
 
 // `out` is where the tile's first element goes; its columns become rows.
 void store_turned(const kernels::Tile& tile, const kernels::Rows<BFloat16>& out) {
-  std::array<BFloat16, static_cast<std::size_t>(kBlockRows * kWidePanel)> rounded;
-  kernels::store(tile, kernels::Rows<BFloat16>{rounded.data(), tile.columns});
-  kernels::transpose_into(rounded.data(), tile.columns,
-                          {.rows = tile.rows, .columns = tile.columns}, out.data, out.stride);
+  // Bytes, which nobody clears before they are written.
+  alignas(64) std::array<std::byte, static_cast<std::size_t>(kBlockRows * kWidePanel) * 2> storage;
+  auto* const rounded = reinterpret_cast<BFloat16*>(storage.data());
+  kernels::store(tile, kernels::Rows<BFloat16>{rounded, tile.columns});
+  kernels::transpose_into(rounded, tile.columns, {.rows = tile.rows, .columns = tile.columns},
+                          out.data, out.stride);
 }
 
 void store_turned(const kernels::Tile& tile, const kernels::Rows<float>& out) {

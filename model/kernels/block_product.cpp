@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace sidestream::model::kernels {
@@ -265,10 +267,24 @@ bool has_rounding_lanes() {
   return has_sixteen_lanes() && __builtin_cpu_supports("avx512bf16") != 0;
 }
 // Clang has no name for it: bit 22 of leaf 7 (Intel's manual, volume 2, CPUID).
-bool has_tiles() {
+bool processor_has_tiles() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx >> 22 & 1) != 0;
 }
+// The system keeps tiles when it changes threads (XCR0, bits 17 and 18; Intel's manual, volume 1,
+// chapter 13), and lets this process have some (Linux 5.16 and newer).
+bool system_has_tiles() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  const bool says_what_it_keeps =
+      __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 27 & 1) != 0;
+  if (!says_what_it_keeps) return false;
+  unsigned kept = 0, high = 0;
+  __asm__("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+  constexpr unsigned kTiles = 3u << 17;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, <asm/prctl.h>
+  return (kept & kTiles) == kTiles && ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+bool has_tiles() { return processor_has_tiles() && system_has_tiles(); }
 bool amd_has_dot_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
 }

@@ -9,12 +9,13 @@ namespace {
 
 using core::BFloat16;
 
-// The upper half of a word, rounded to nearest even: without the care for NaN that core::BFloat16
-// takes, as every part of a NaN is one unless it is cut to infinity, which is as little a number.
+// The upper half of a word, rounded to nearest even. Of a NaN it may be anything.
 SIDESTREAM_INLINE std::uint32_t rounded(float value) {
   const auto wide = __builtin_bit_cast(std::uint32_t, value);
   return (wide + 0x7FFFu + ((wide >> 16) & 1u)) & 0xFFFF0000u;
 }
+
+constexpr std::uint32_t kNotANumber = 0x7FC00000u;
 
 SIDESTREAM_INLINE float number(std::uint32_t word) { return __builtin_bit_cast(float, word); }
 
@@ -24,7 +25,8 @@ struct Parts {
 };
 
 SIDESTREAM_INLINE Parts parts_of(float value) {
-  const std::uint32_t hi = rounded(value);
+  // What is no number has to stay none: rounding carries the largest NaN over to zero.
+  const std::uint32_t hi = value == value ? rounded(value) : kNotANumber;
   const float rest = value - number(hi);
   const std::uint32_t mid = rounded(rest);
   return {hi, mid, rounded(rest - number(mid))};

@@ -98,6 +98,18 @@ TEST(ActivationMemoryTest, peak_is_within_a_fifth_of_the_measured_one) {
   }
 }
 
+TEST(ActivationMemoryTest, peak_of_an_odd_width_is_that_of_plain_operators) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    for (const std::int64_t chunks : {1, 8}) {
+      ModelConfig config = config_of(Recompute::kNone, FusedOps::kOn);
+      config.heads = 3;
+      config.width = 63;
+      config.loss_chunks = chunks;
+      expect_within(config, dtype, 0.2);
+    }
+  }
+}
+
 TEST(ActivationMemoryTest, peak_with_dropout_is_near_the_measured_one) {
   for (const Recompute level : kLevels)
     expect_within(config_of(level, FusedOps::kOff, 0.1), at::kFloat, 0.35);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -34,6 +35,18 @@ TEST(SplitTest, three_parts_carry_the_whole_number) {
     EXPECT_EQ(sum_of(parts[i], parts[i + numbers.size()], parts[i + 2 * numbers.size()]),
               numbers[i]);
   }
+}
+
+TEST(SplitTest, what_is_no_number_stays_none) {
+  std::vector<float> numbers;
+  for (const std::uint32_t word : {0x7FC00000u, 0x7F800001u, 0x7FFFFFFFu, 0xFFFFFFFFu, 0xFFC00000u})
+    numbers.push_back(std::bit_cast<float>(word));  // 0x7FFFFFFF: CUDA's
+  const auto n = static_cast<std::int64_t>(numbers.size());
+  std::vector<BFloat16> parts(3 * numbers.size());
+  kernels::split_rows(numbers.data(), n, {.rows = 1, .columns = n},
+                      {.data = parts.data(), .stride = 3 * n, .padded_columns = n});
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    EXPECT_TRUE(std::isnan(static_cast<float>(parts[i]))) << i;
 }
 
 TEST(SplitTest, padding_is_zero) {

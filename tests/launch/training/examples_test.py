@@ -25,15 +25,17 @@ def check_checkpoints_of_mlp(root):
     check("step 50 " not in rest and "step 150 " in rest, rest)
     check(whole.splitlines()[-2:] == rest.splitlines()[-2:], f"expected\n{whole}\nfound\n{rest}")
 
-    stopped_at = [stop_mlp(program, root / f"stopped-{attempt}") for attempt in range(5)]
+    stopped_at = [stop_mlp(program, root / f"stopped-{attempt}", 0.007 * attempt) for attempt in range(5)]
     check(any(step % 100 for step in stopped_at), f"saved after every hundredth step only: {stopped_at}")
 
 
-def stop_mlp(program, folder):
-    """The step at which it saves when it is asked to stop, or the last one at which it saves anyway, if that is the same."""
+def stop_mlp(program, folder, delay_s):
+    """The step at which it saves when it is asked to stop, or the last one at which it saves anyway, if that is the same: at once
+    after a save has appeared, or a little later."""
     process = subprocess.Popen(mpirun(2, [program, "1000000", folder]), env=environment(), text=True, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     wait_for_save(process, folder, None)
+    time.sleep(delay_s)
     process.send_signal(signal.SIGUSR1)  # which mpirun hands on
     output, _ = process.communicate(timeout=60)
     check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
