@@ -157,7 +157,8 @@ class Communicator {
   }
 
   // Tells the peers that this rank is about to stop because of `message`: whatever they wait for
-  // throws PeerError with it. Callable from any thread, never throws, does not block.
+  // throws PeerError with it, and what this rank has in flight CollectiveError. Callable from any
+  // thread, never throws; takes up to 0.7 s where peers of other nodes are told by messages.
   virtual void announce_failure(std::string_view message) noexcept = 0;
 
   // What a peer has announced, as far as it can be seen without a collective. Callable from any

@@ -172,13 +172,14 @@ bool ProgressEngine::drive() {
   if (failed()) return false;  // MPI is left alone, see fail()
   try {
     watch_.poll();
-    if (const auto announced = watch_.announced()) {
-      give_up(*announced);
-      return true;
-    }
     // Read first: what a peer had done before it failed is there by now, and an operation that all
     // ranks have reached ends well.
     const std::optional<std::string> failure = watch_.failure_of_peer();
+    // What is told on is the peer's: this rank has found nothing out.
+    if (const auto announced = watch_.announced(); announced && !failure) {
+      give_up(*announced);
+      return true;
+    }
     if (const auto& death = watch_.death_of_peer(); death && !failure)
       throw core::DeadPeerError(*death);
     const auto operation = front();

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <fstream>
 #include <memory>
 #include <new>
+#include <set>
+#include <string>
 
 namespace sidestream::core {
 namespace {
@@ -47,6 +50,17 @@ std::vector<int> allowed_processors() {
     if (sched_getaffinity(0, mask.bytes(), mask.get()) == 0) return mask.processors();
   }
   return {};
+}
+
+int allowed_cores() {
+  std::set<std::string> cores;  // by the threads of each
+  for (const int processor : allowed_processors()) {
+    std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(processor) +
+                       "/topology/thread_siblings_list");
+    std::string threads;
+    if (std::getline(file, threads)) cores.insert(threads);
+  }
+  return std::max(1, static_cast<int>(cores.size()));
 }
 
 bool restrict_to(const std::vector<int>& processors) {

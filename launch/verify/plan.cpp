@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 #include "core/data/fingerprint.hpp"
 #include "launch/options/train_parser.hpp"
 
@@ -195,8 +196,8 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
     words = {"mpirun", "-np", std::to_string(options.ranks), "--bind-to", "none"};
     if (!options.hosts.empty()) {
       append(words, {"--host", options.hosts});
-    } else if (std::getenv("SLURM_JOB_NODELIST") == nullptr) {
-      words.push_back("--oversubscribe");  // mpirun counts cores without their hardware threads
+    } else if (options.ranks > core::allowed_cores() && !std::getenv("SLURM_JOB_NODELIST")) {
+      words.push_back("--oversubscribe");
     }
     for (char** entry = environ; *entry != nullptr; ++entry) {
       const std::string text = *entry, name = text.substr(0, text.find('='));

@@ -156,8 +156,11 @@ std::vector<std::string> calls_of_thread(int id) {
   }
   // One that never came to the end of its answer still has the frames.
   if (int none = 0; !asked_thread.compare_exchange_strong(none, id)) return {};
-  if (::syscall(SYS_tgkill, ::getpid(), id, core::stack_signal()) != 0 || !has_answered(id))
+  if (::syscall(SYS_tgkill, ::getpid(), id, core::stack_signal()) != 0) {  // it has ended
+    asked_thread.store(0);
     return {};
+  }
+  if (!has_answered(id)) return {};
   return names_of(frames.data(), frame_count.load());
 }
 

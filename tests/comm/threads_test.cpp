@@ -238,6 +238,19 @@ TEST_P(ThreadsTest, announcedFailure_endsWhatItsOwnRankHasInFlight) {
   });
 }
 
+// As a watchdog may do before the engine has looked.
+TEST_P(ThreadsTest, announcedFailure_thatIsToldOnStaysThatOfThePeer) {
+  run_ranks(GetParam(), [](Rank& rank) {
+    float* data = rank.allocate(1000);
+    rank.engine().wait(*rank.all_reduce(data, 1000));
+    if (rank.index() != 0) return rank.watch().announce_failure("rank 1: the disk is full");
+    const auto operation = rank.all_reduce(data, 1000);
+    while (!rank.board().failure_of_peer()) std::this_thread::yield();
+    rank.watch().announce_failure("rank 0: a peer has stopped");
+    EXPECT_THROW(rank.engine().wait(*operation), core::PeerError);
+  });
+}
+
 TEST_P(ThreadsTest, deadline_namesTheRankThatIsMissing) {
   run_ranks(
       GetParam(),

@@ -331,8 +331,15 @@ class RunTest(unittest.TestCase):
     def test_cores_are_counted_without_the_setting_of_openmp(self):
         self.environment["OMP_NUM_THREADS"] = "1"
         result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))
-        self.assertEqual("take turns" in result.stderr, os.cpu_count() < 2 and "SLURM_JOB_NODELIST" not in os.environ)
-        self.assertEqual("--oversubscribe" in result.stdout, "SLURM_JOB_NODELIST" not in os.environ)
+        few = len(os.sched_getaffinity(0)) < 2 and "SLURM_JOB_NODELIST" not in os.environ
+        self.assertEqual("take turns" in result.stderr, few)
+
+    def test_mpirun_is_told_of_more_ranks_than_it_counts_cores(self):
+        files = [pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in os.sched_getaffinity(0)]
+        cores = len({file.read_text() for file in files if file.exists()} or files)
+        for ranks in cores, cores + 1:
+            result = self.run_to_end(self.command(ranks, "train", options=("--dry-run-launch",)))
+            self.assertEqual("--oversubscribe" in result.stdout, ranks > max(cores, 1) and "SLURM_JOB_NODELIST" not in os.environ, ranks)
 
     def test_ranks_of_one_host_need_no_questions_about_others(self):
         result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/base/error.hpp"
+#include "core/base/processors.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/data/shard_fixture.hpp"
 
@@ -64,11 +65,11 @@ TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
 TEST_F(PlanTest, ranks_of_this_host_start_whatever_their_number_and_the_path_of_the_program) {
   ::unsetenv("SLURM_JOB_NODELIST");
   VerifyOptions options = options_of({}, {});
-  options.ranks = 2;
+  options.ranks = core::allowed_cores() + 1;
   const PlannedRun run = plan_runs(options).front();
 
   std::vector<std::string> words = start_command(options, run, "/a=b/sidestream");
-  EXPECT_THAT(words, ::testing::Contains("--oversubscribe")) << "two threads of one core";
+  EXPECT_THAT(words, ::testing::Contains("--oversubscribe"));
   const auto program = std::find(words.begin(), words.end(), "/a=b/sidestream");
   ASSERT_NE(program, words.end());
   EXPECT_EQ(*(program - 1), "exec \"$0\" \"$@\"") << "env would take it for a setting";
