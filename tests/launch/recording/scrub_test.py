@@ -97,7 +97,7 @@ class ScrubTest(unittest.TestCase):
             done = scrub(folder / f"host_0.{window}.pt.trace.json", "--output", self.output)
             self.assertEqual(done.returncode, expected, done.stderr)
         self.assertIn("an --output of its own", done.stderr)
-        self.assertEqual(sorted(file.name for file in self.output.iterdir()), ["clock.json", "node0_0.1.pt.trace.json.gz"])
+        self.assertEqual(sorted(file.name for file in self.output.iterdir()), ["clock.json", "node0_00000.1.pt.trace.json.gz"])
 
     def test_nothing_is_overwritten(self):
         path = self.kineto()
