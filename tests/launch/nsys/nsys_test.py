@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
 FIRST, LAST, STEPS, LONG = 3, 5, 8, 800
 DOMAIN_CREATE = 75
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may ignore it, and what they start would, too
 
 
 def check(condition, message):
