@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "comm/shared_memory_room.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/host_name.hpp"
@@ -36,16 +37,12 @@ std::string agree_on_name(const NodeMeeting& node) {
   return node.exchange(mine).at(0);
 }
 
-// For the message of what could not be had.
-struct Room {
-  std::size_t wanted_bytes;  // by all ranks of the node together
-  std::size_t free_bytes;    // before any of them has taken some
-};
-
-std::string text_of(const Room& room) {
+// For the message of what could not be had: of all ranks of the node together, before any of them
+// has taken some.
+std::string text_of(const SharedMemoryRoom& room) {
   constexpr std::size_t kKibibyte = 1024;
-  return std::to_string(core::divided_up(room.wanted_bytes, kKibibyte)) + " KiB wanted, " +
-         std::to_string(room.free_bytes / kKibibyte) + " KiB free on " + core::host_name();
+  return std::to_string(core::divided_up(room.wanted, kKibibyte)) + " KiB wanted, " +
+         std::to_string(room.free / kKibibyte) + " KiB free on " + core::host_name();
 }
 
 // What was tried, and what to do where it fails.
@@ -67,7 +64,7 @@ constexpr Attempt kMap{"map memory",
 // All ranks go on, or all throw: the largest error number of any rank decides, and its node's room
 // is told. Also a barrier.
 void require_everywhere(const NodeMeeting& node, int error_number, const Attempt& attempt,
-                        const Room& room) {
+                        const SharedMemoryRoom& room) {
   int largest = 0;
   std::string room_text;
   const std::string mine = std::to_string(error_number) + " " + text_of(room);
@@ -144,7 +141,7 @@ class NameGuard {
 };
 
 // The first rank creates it, then the others open it, and its name goes.
-core::UniqueFd open_named(const NodeMeeting& node, const Room& room) {
+core::UniqueFd open_named(const NodeMeeting& node, const SharedMemoryRoom& room) {
   const std::string name = agree_on_name(node);
   core::UniqueFd fd;
   int error_number = 0;
@@ -152,8 +149,7 @@ core::UniqueFd open_named(const NodeMeeting& node, const Room& room) {
   if (node.rank == 0) {
     fd.reset(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (fd) guard.emplace(name);
-    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(room.wanted_bytes)) != 0)
-      error_number = errno;
+    if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(room.wanted)) != 0) error_number = errno;
   }
   require_everywhere(node, error_number, kCreate, room);
   if (node.rank != 0) {
@@ -164,8 +160,8 @@ core::UniqueFd open_named(const NodeMeeting& node, const Room& room) {
   return fd;
 }
 
-core::UniqueFd open_shared(const NodeMeeting& node, const Room& room) {
-  core::UniqueFd fd = open_nameless(node, room.wanted_bytes);
+core::UniqueFd open_shared(const NodeMeeting& node, const SharedMemoryRoom& room) {
+  core::UniqueFd fd = open_nameless(node, room.wanted);
   return fd ? std::move(fd) : open_named(node, room);
 }
 
@@ -208,7 +204,7 @@ SharedWindow::SharedWindow(const NodeMeeting& node, std::size_t bytes)
     : bytes_(bytes),
       segment_bytes_(segment_bytes(bytes)),
       mapped_bytes_(segment_bytes_ * static_cast<std::size_t>(node.size)) {
-  const Room room{.wanted_bytes = mapped_bytes_, .free_bytes = shared_memory_free_bytes()};
+  const SharedMemoryRoom room{.wanted = mapped_bytes_, .free = shared_memory_free_bytes()};
   const core::UniqueFd fd = open_shared(node, room);
   const auto mine = static_cast<std::size_t>(node.rank) * segment_bytes_;
   // By its owner, so that the pages are near it; ENOSPC here instead of SIGBUS later. Fresh pages

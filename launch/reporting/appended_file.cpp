@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstddef>
 
+#include "launch/reporting/torn_line.hpp"
+
 namespace sidestream::launch {
 namespace {
 
@@ -16,12 +18,6 @@ constexpr std::chrono::seconds kBetweenSyncs{5};
 constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 
 std::int64_t size_of(int file) { return std::max<off_t>(0, ::lseek(file, 0, SEEK_END)); }
-
-bool ends_with_a_line(int file) {
-  const std::int64_t size = size_of(file);
-  char last = '\n';
-  return size == 0 || ::pread(file, &last, 1, size - 1) != 1 || last == '\n';
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
+#include "core/base/multiple.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::launch {
@@ -51,9 +52,9 @@ Evaluator::Evaluator(const data::TokenStream& validation, const EvaluatorConfig&
     throw core::DataError(fmt::format("the validation split has {} tokens: one sample needs {}",
                                       validation.size(), config.sequence_length + 1));
   }
-  const std::int64_t wanted = config.tokens / config.sequence_length +
-                              (config.tokens % config.sequence_length != 0 ? 1 : 0);
-  samples_ = std::clamp<std::int64_t>(wanted, 1, there);
+  // No more than there are, before they are rounded up: "all" may be said by a very large number.
+  const std::int64_t tokens = std::min(config.tokens, there * config.sequence_length);
+  samples_ = std::max<std::int64_t>(core::divided_up(tokens, config.sequence_length), 1);
 }
 
 double Evaluator::run(model::LanguageModel& model, comm::Communicator& communicator) const {

@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "launch/reporting/torn_line.hpp"
 #include "launch/verify/output_folder.hpp"
 
 namespace sidestream::launch {
@@ -43,23 +44,15 @@ Json newest_like(const std::filesystem::path& log, const Json& line) {
   return newest;
 }
 
-// The last line of a process that was killed, or met a full disk, may have no end.
-bool ends_in_a_line(const std::filesystem::path& log) {
-  std::ifstream input(log, std::ios::ate | std::ios::binary);
-  if (!input || input.tellg() <= 0) return true;
-  input.seekg(-1, std::ios::end);
-  return input.get() == '\n';
-}
-
 // A finished verification that is asked for once more says the same: that is no second decision.
 void append(const std::filesystem::path& log, const Json& line) {
   Json timeless = Json::parse(line.dump(-1, ' ', false, Json::error_handler_t::replace));
   timeless.erase("time");
   if (newest_like(log, line) == timeless) return;
-  const core::UniqueFd file(open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  const core::UniqueFd file(open(log.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  core::write_all(file.get(), ends_in_a_line(log) ? text : "\n" + text, log);
+  core::write_all(file.get(), ends_with_a_line(file.get()) ? text : "\n" + text, log);
 }
 
 }  // namespace

@@ -198,11 +198,17 @@ TEST_P(ThreadsTest, anotherThread_mayLookAtAnyTime) {
   });
 }
 
+// A thousand numbers in a window, after all ranks have met over them.
+float* summed_once(Rank& rank) {
+  float* data = rank.allocate(1000);
+  rank.engine().wait(*rank.all_reduce(data, 1000));
+  return data;
+}
+
 // From any thread of the rank that stops, while the others wait or compute.
 TEST_P(ThreadsTest, announcedFailure_reachesThosePeersThatWait) {
   run_ranks(GetParam(), [](Rank& rank) {
-    float* data = rank.allocate(1000);
-    rank.engine().wait(*rank.all_reduce(data, 1000));
+    float* data = summed_once(rank);
     if (rank.index() == 0) {
       std::jthread([&rank] { rank.watch().announce_failure("rank 0 stopped"); }).join();
       return;
@@ -222,8 +228,7 @@ TEST_P(ThreadsTest, announcedFailure_reachesThosePeersThatWait) {
 // The peers have been told to stop: nobody comes to it any more.
 TEST_P(ThreadsTest, announcedFailure_endsWhatItsOwnRankHasInFlight) {
   run_ranks(GetParam(), [](Rank& rank) {
-    float* data = rank.allocate(1000);
-    rank.engine().wait(*rank.all_reduce(data, 1000));
+    float* data = summed_once(rank);
     if (rank.index() != 0) return;
     const auto operation = rank.all_reduce(data, 1000);
     rank.watch().announce_failure("rank 0: out of memory");
@@ -241,8 +246,7 @@ TEST_P(ThreadsTest, announcedFailure_endsWhatItsOwnRankHasInFlight) {
 // As a watchdog may do before the engine has looked.
 TEST_P(ThreadsTest, announcedFailure_thatIsToldOnStaysThatOfThePeer) {
   run_ranks(GetParam(), [](Rank& rank) {
-    float* data = rank.allocate(1000);
-    rank.engine().wait(*rank.all_reduce(data, 1000));
+    float* data = summed_once(rank);
     if (rank.index() != 0) return rank.watch().announce_failure("rank 1: the disk is full");
     const auto operation = rank.all_reduce(data, 1000);
     while (!rank.board().failure_of_peer()) std::this_thread::yield();
