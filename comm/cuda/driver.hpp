@@ -25,8 +25,10 @@ struct DeviceCount {
 };
 
 struct DeviceProperties {
-  std::string name;     // "NVIDIA H200"
-  std::string uuid;     // the same for every process that sees the device
+  std::string name;  // "NVIDIA H200"
+  std::string uuid;  // the same for every process that sees the device
+  std::string
+      pci_bus;  // "00000000:3B:00.0": so NVML finds it, which counts devices in another order
   std::string version;  // "driver 13.0, runtime 13.0"
 };
 

@@ -37,6 +37,13 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return text;
 }
 
+std::string pci_bus_text(int index) {
+  std::array<char, 32> text{};
+  check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), index),
+        "cudaDeviceGetPCIBusId");
+  return text.data();
+}
+
 std::string why_none(cudaError_t error) {
   int driver = 0;
   int runtime = 0;
@@ -80,6 +87,7 @@ class RuntimeDriver final : public Driver {
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     return {.name = properties.name,
             .uuid = uuid_text(properties.uuid),
+            .pci_bus = pci_bus_text(index),
             .version =
                 "driver for CUDA " + version_text(driver) + ", runtime " + version_text(runtime)};
   }

@@ -93,6 +93,7 @@ std::string DeviceFinding::to_text() const {
        << problem << '\n'
        << name << '\n'
        << uuid << '\n'
+       << pci_bus << '\n'
        << version << '\n';
   return text.str();
 }
@@ -104,7 +105,8 @@ DeviceFinding DeviceFinding::from_text(const std::string& text) {
   std::getline(stream, numbers);
   std::istringstream(numbers) >> finding.expected >> finding.named_in_vain >> finding.index >>
       finding.count >> finding.memory.free_bytes >> finding.memory.total_bytes;
-  for (std::string* line : {&finding.problem, &finding.name, &finding.uuid, &finding.version}) {
+  for (std::string* line :
+       {&finding.problem, &finding.name, &finding.uuid, &finding.pci_bus, &finding.version}) {
     if (!std::getline(stream, *line)) throw core::Error("a rank said nothing about its GPU");
   }
   return finding;
@@ -127,6 +129,7 @@ DeviceFinding find_device(cuda::Driver& driver, int local_rank) {
     const cuda::DeviceProperties properties = driver.properties(finding.index);
     finding.name = properties.name;
     finding.uuid = properties.uuid;
+    finding.pci_bus = properties.pci_bus;
     finding.version = properties.version;
   } catch (const std::exception& error) {
     finding.problem = "GPU " + std::to_string(finding.index) + " cannot be used: " + error.what();

@@ -26,6 +26,7 @@ struct DeviceFinding {
   int count = 0;  // of GPUs that the rank sees
   std::string name = {};
   std::string uuid = {};
+  std::string pci_bus = {};  // as NVML is asked for it
   std::string version = {};  // of driver and runtime
   cuda::DeviceMemory memory = {};
 

@@ -98,6 +98,7 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .run_dir = options_.run_dir,
                                            .first_step = state.step + 1,
                                            .gpu = device_.on_gpu(),
+                                           .gpu_pci_bus = device_.pci_bus(),
                                            .figures = figures_of(mfu),
                                            .say = [&](const auto& line) { reporter.info(line); }});
   reporter.started(state, restore_s_);

@@ -82,6 +82,10 @@ std::string DeviceSession::name() const {
   return on_gpu() ? driver_->properties(device_.index()).name : processor_name();
 }
 
+std::string DeviceSession::pci_bus() const {
+  return on_gpu() ? driver_->properties(device_.index()).pci_bus : "";
+}
+
 std::int64_t DeviceSession::usable_bytes() const {
   return static_cast<std::int64_t>(driver_->memory().free_bytes) -
          static_cast<std::int64_t>(comm::kLibraryBytes);

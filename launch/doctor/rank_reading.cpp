@@ -11,7 +11,6 @@
 #include "launch/doctor/system_files.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/process/tuning.hpp"
-#include "launch/recording/nvml_index.hpp"
 #include "profiling/record/nvlinks.hpp"
 #include "profiling/record/nvml.hpp"
 
@@ -60,7 +59,7 @@ ProcessorFacts read_all_of_processor() {
 std::string held_down_text(const comm::DeviceFinding& device) {
   if (!device.usable()) return "";
   std::string text;
-  for (const record::SystemSample& sample : record::Nvml(nvml_index(device.index)).sample()) {
+  for (const record::SystemSample& sample : record::Nvml(device.pci_bus).sample()) {
     if (sample.name != "gpu held down") continue;
     for (const auto& [reason, is_set] : sample.values) {
       if (is_set != 0 && reason != "by power or heat") text += (text.empty() ? "" : ", ") + reason;
@@ -73,7 +72,7 @@ GpuFacts read_all_of_gpu(const comm::DeviceFinding& device) {
   GpuFacts facts = read_gpus();
   facts.device = device;
   facts.held_down = held_down_text(device);
-  if (device.usable()) facts.links = record::read_nvlinks(nvml_index(device.index));
+  if (device.usable()) facts.links = record::read_nvlinks(device.pci_bus);
   return facts;
 }
 

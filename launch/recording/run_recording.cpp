@@ -13,7 +13,6 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/warning.hpp"
-#include "launch/recording/nvml_index.hpp"
 #include "launch/recording/recording_file.hpp"
 #include "launch/recording/recording_losses.hpp"
 #include "launch/recording/window_file.hpp"
@@ -88,9 +87,7 @@ RunRecording::RunRecording(const RecordOptions& options, RecordingParts parts)
 }
 
 void RunRecording::begin_recording() {
-  if (options_.sample_hz > 0)
-    sampler_.emplace(options_.sample_hz,
-                     parts_.gpu ? nvml_index(parts_.communicator.device()) : -1);
+  if (options_.sample_hz > 0) sampler_.emplace(options_.sample_hz, parts_.gpu_pci_bus);
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
     recorder_.keep(record::Keeping::kOn);

@@ -46,7 +46,8 @@ struct RecordingParts {
   std::filesystem::path run_dir;
   std::int64_t first_step = 1;
   bool gpu = false;
-  trace::RunFigures figures = {};                    // of the model and the machine
+  std::string gpu_pci_bus = {};    // of the GPU whose counters are sampled; empty: none
+  trace::RunFigures figures = {};  // of the model and the machine
   std::function<void(const std::string& line)> say;  // to whoever watches the run
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostGpus = 16;
+constexpr unsigned kMostGpus = 16;
 constexpr double kBusyPercent = 10;  // an idle GPU clocks down, and says nothing of the run
 
 std::map<std::string, fs::path> frequency_files(const fs::path& processors) {
@@ -85,7 +85,7 @@ MachineWatch::MachineWatch(const Sources& sources)
       processors_before_(busy_ticks(sources.processor_times)),
       processor_times_(sources.processor_times),
       before_(spent()) {
-  for (int gpu = 0; gpu < kMostGpus; ++gpu) {
+  for (unsigned gpu = 0; gpu < kMostGpus; ++gpu) {
     auto one = std::make_unique<record::Nvml>(gpu, sources.nvml);
     if (!one->found()) break;
     gpus_.push_back(std::move(one));

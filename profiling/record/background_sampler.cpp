@@ -9,9 +9,9 @@
 
 namespace sidestream::record {
 
-BackgroundSampler::BackgroundSampler(int samples_per_s, int gpu, std::size_t most)
+BackgroundSampler::BackgroundSampler(int samples_per_s, NvmlGpu gpu, std::size_t most)
     : interval_ns_(1'000'000'000 / std::max(1, samples_per_s)),
-      gpu_(gpu),
+      gpu_(std::move(gpu)),
       most_(most),
       thread_([this](const std::stop_token& stop) { run(stop); }) {}
 

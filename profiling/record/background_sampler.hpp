@@ -16,9 +16,8 @@ class BackgroundSampler {
  public:
   static constexpr std::size_t kMostSamples = 1 << 16;
 
-  // gpu: the device of this process as NVML counts, or -1. Of more than `most` samples the oldest
-  // go, and are counted.
-  BackgroundSampler(int samples_per_s, int gpu, std::size_t most = kMostSamples);
+  // gpu: the device of this process. Of more than `most` samples the oldest go, and are counted.
+  BackgroundSampler(int samples_per_s, NvmlGpu gpu, std::size_t most = kMostSamples);
   ~BackgroundSampler();
   BackgroundSampler(const BackgroundSampler&) = delete;
   BackgroundSampler& operator=(const BackgroundSampler&) = delete;
@@ -30,7 +29,7 @@ class BackgroundSampler {
   void run(const std::stop_token& stop);
 
   std::int64_t interval_ns_;
-  int gpu_;
+  NvmlGpu gpu_;
   std::size_t most_;
   std::mutex mutex_;
   std::condition_variable_any wake_;

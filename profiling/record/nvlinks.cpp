@@ -1,12 +1,9 @@
 #include "profiling/record/nvlinks.hpp"
 
-#include "profiling/record/nvml_library.hpp"
-
 namespace sidestream::record {
 namespace {
 
 using Device = NvmlLibrary::Device;
-constexpr int kSuccess = NvmlLibrary::kSuccess;
 constexpr unsigned kMostLinks = 36;           // of a GPU: 18 today
 constexpr unsigned kSpeedOfActiveLinks = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON
 enum RemoteKind { kGpu = 0, kSwitch = 2 };
@@ -52,28 +49,28 @@ struct Calls {
 double bytes_per_s_of_a_link(const Calls& call, Device device) {
   FieldValue speed = {};
   speed.field = kSpeedOfActiveLinks;
-  if (call.fields(device, 1, &speed) != kSuccess || speed.status != kSuccess) return 0;
+  if (call.fields(device, 1, &speed) != kNvmlSuccess || speed.status != kNvmlSuccess) return 0;
   return speed.number * 1e6;
 }
 
 void add_link(NvLinks& links, const Calls& call, Device device, unsigned link, double speed) {
   int is_up = 0, kind = -1;
-  if (call.state(device, link, &is_up) != kSuccess || is_up == 0) return;
-  if (call.remote_kind(device, link, &kind) != kSuccess) return;
+  if (call.state(device, link, &is_up) != kNvmlSuccess || is_up == 0) return;
+  if (call.remote_kind(device, link, &kind) != kNvmlSuccess) return;
   PciInfo other;
   if (kind == kSwitch) links.switch_bytes_per_s += speed;
-  if (kind == kGpu && call.remote_pci(device, link, &other) == kSuccess)
+  if (kind == kGpu && call.remote_pci(device, link, &other) == kNvmlSuccess)
     links.to[other.bus_id] += speed;
 }
 
 }  // namespace
 
-NvLinks read_nvlinks(int gpu, const std::string& library) {
+NvLinks read_nvlinks(const NvmlGpu& gpu, const std::string& library) {
   const auto nvml = NvmlLibrary::open(gpu, library);
   if (nvml == nullptr) return {};
   const Calls call(*nvml);
   PciInfo own;
-  if (!call.complete() || call.pci(nvml->device(), &own) != kSuccess) return {};
+  if (!call.complete() || call.pci(nvml->device(), &own) != kNvmlSuccess) return {};
   NvLinks links{.bus_id = own.bus_id};
   const double speed = bytes_per_s_of_a_link(call, nvml->device());
   for (unsigned link = 0; speed > 0 && link < kMostLinks; ++link)

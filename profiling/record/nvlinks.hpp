@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "profiling/record/nvml_library.hpp"
+
 namespace sidestream::record {
 
 // Bytes a second are those of one direction, of the links that are up.
@@ -13,8 +15,7 @@ struct NvLinks {
   std::map<std::string, double> to = {};  // to other GPUs, by their bus_id
 };
 
-// gpu: number of the device as NVML counts, or -1. Without links, or without NVML, there are none.
-// library: for tests.
-NvLinks read_nvlinks(int gpu, const std::string& library = "libnvidia-ml.so.1");
+// Without links, or without NVML, there are none. library: for tests.
+NvLinks read_nvlinks(const NvmlGpu& gpu, const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace sidestream::record

@@ -7,14 +7,12 @@
 
 #include "profiling/ranges/system_counters.hpp"
 #include "profiling/record/clock.hpp"
-#include "profiling/record/nvml_library.hpp"
 
 namespace sidestream::record {
 namespace {
 
 // What is needed of nvml.h.
 using Device = NvmlLibrary::Device;
-constexpr int kSuccess = NvmlLibrary::kSuccess;
 struct Utilisation {
   unsigned gpu = 0, memory = 0;
 };
@@ -73,7 +71,7 @@ struct Nvml::Library {
   }
 };
 
-Nvml::Nvml(int gpu, const std::string& library) {
+Nvml::Nvml(const NvmlGpu& gpu, const std::string& library) {
   if (auto opened = NvmlLibrary::open(gpu, library))
     library_ = std::make_unique<Library>(std::move(opened));
 }
@@ -88,28 +86,28 @@ std::vector<SystemSample> Nvml::sample() {
     samples.push_back({now, name, std::move(values)});
   };
   Library& of = *library_;
-  if (Utilisation use; of.utilisation != nullptr && of.utilisation(of.device, &use) == kSuccess)
+  if (Utilisation use; of.utilisation != nullptr && of.utilisation(of.device, &use) == kNvmlSuccess)
     add(ranges::kGpuUse, {{"kernels", use.gpu}, {"memory", use.memory}});
-  if (Memory memory; of.memory != nullptr && of.memory(of.device, &memory) == kSuccess)
+  if (Memory memory; of.memory != nullptr && of.memory(of.device, &memory) == kNvmlSuccess)
     add("gpu memory [MiB]", {{"used", static_cast<double>(memory.used) / (1 << 20)}});
-  if (unsigned watt = 0; of.power != nullptr && of.power(of.device, &watt) == kSuccess)
+  if (unsigned watt = 0; of.power != nullptr && of.power(of.device, &watt) == kNvmlSuccess)
     add("gpu power [W]", {{"board", watt / 1000.0}});
   // Counts from when the driver was loaded; here from the first sample.
   unsigned long long energy_mj = 0;
-  if (of.energy != nullptr && of.energy(of.device, &energy_mj) == kSuccess) {
+  if (of.energy != nullptr && of.energy(of.device, &energy_mj) == kNvmlSuccess) {
     if (!of.first_energy_mj) of.first_energy_mj = energy_mj;
     add(ranges::kGpuEnergy,
         {{"board", static_cast<double>(energy_mj - *of.first_energy_mj) / 1000}});
   }
   unsigned degrees = 0;
-  if (of.temperature != nullptr && of.temperature(of.device, kCore, &degrees) == kSuccess)
+  if (of.temperature != nullptr && of.temperature(of.device, kCore, &degrees) == kNvmlSuccess)
     add("gpu temperature [C]", {{"core", degrees}});
   unsigned core = 0, memory_clock = 0;
-  if (of.clock != nullptr && of.clock(of.device, kGraphics, &core) == kSuccess &&
-      of.clock(of.device, kMemoryClock, &memory_clock) == kSuccess)
+  if (of.clock != nullptr && of.clock(of.device, kGraphics, &core) == kNvmlSuccess &&
+      of.clock(of.device, kMemoryClock, &memory_clock) == kNvmlSuccess)
     add(ranges::kGpuClock, {{"core", core}, {"memory", memory_clock}});
   unsigned long long reasons = 0;
-  if (of.reasons != nullptr && of.reasons(of.device, &reasons) == kSuccess)
+  if (of.reasons != nullptr && of.reasons(of.device, &reasons) == kNvmlSuccess)
     add(ranges::kGpuHeldDown, held_down(reasons));
   return samples;
 }

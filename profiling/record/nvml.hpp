@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "profiling/record/nvml_library.hpp"
 #include "profiling/record/system_sample.hpp"
 
 namespace sidestream::record {
 
 class Nvml {
  public:
-  // gpu: number of the device, or -1 for none. library: for tests.
-  explicit Nvml(int gpu, const std::string& library = "libnvidia-ml.so.1");
+  // library: for tests.
+  explicit Nvml(const NvmlGpu& gpu, const std::string& library = "libnvidia-ml.so.1");
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;

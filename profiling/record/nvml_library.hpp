@@ -5,17 +5,23 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 
 namespace sidestream::record {
 
+// Its address on the PCI bus, as CUDA tells it ("0000:3B:00.0"; empty: no GPU), or its number among
+// all that NVML counts, which leaves none out and orders them by the bus. CUDA leaves some out and
+// puts the fastest first, so that its numbers say nothing here.
+using NvmlGpu = std::variant<std::string, unsigned>;
+
+inline constexpr int kNvmlSuccess = 0;  // what every call returns that went well
+
 class NvmlLibrary {
  public:
-  static constexpr int kSuccess = 0;  // what every call returns that went well
   using Device = void*;
 
-  // gpu: number of the device as NVML counts, or -1. Nothing without a library, a driver or a
-  // device.
-  static std::unique_ptr<NvmlLibrary> open(int gpu, const std::string& library);
+  // Nothing without a library, a driver or the device.
+  static std::unique_ptr<NvmlLibrary> open(const NvmlGpu& gpu, const std::string& library);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;
   NvmlLibrary& operator=(const NvmlLibrary&) = delete;
@@ -31,7 +37,8 @@ class NvmlLibrary {
  private:
   NvmlLibrary() = default;
   void* symbol(const char* name) const;
-  bool start(int gpu);
+  bool start(const NvmlGpu& gpu);
+  bool find_device(const NvmlGpu& gpu);
 
   void* handle_ = nullptr;
   Device device_ = nullptr;

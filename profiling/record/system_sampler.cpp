@@ -102,7 +102,7 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
   return rates.take();
 }
 
-SystemSampler::SystemSampler(int gpu) : last_(read_system()), nvml_(gpu) {}
+SystemSampler::SystemSampler(const NvmlGpu& gpu) : last_(read_system()), nvml_(gpu) {}
 
 std::vector<SystemSample> SystemSampler::sample() {
   SystemTotals now = read_system();

@@ -16,8 +16,8 @@ std::vector<SystemSample> rates_between(const SystemTotals& before, const System
 
 class SystemSampler {
  public:
-  // gpu: the device of this process, or -1.
-  explicit SystemSampler(int gpu);
+  // gpu: the device of this process.
+  explicit SystemSampler(const NvmlGpu& gpu);
 
   // By one thread. Files that cannot be read count as 0; never throws for them.
   std::vector<SystemSample> sample();

@@ -122,6 +122,7 @@ class FakeDriver : public Driver {
   DeviceProperties properties(int index) override {
     return {.name = names[static_cast<std::size_t>(index) % names.size()],
             .uuid = "GPU-" + std::to_string(same_uuid ? 0 : index),
+            .pci_bus = "0000:0" + std::to_string(index) + ":00.0",
             .version = "driver for CUDA 13.0, runtime 13.0"};
   }
   DeviceMemory memory() override { return free_memory; }

@@ -66,7 +66,7 @@ TEST(SystemSamplerTest, withoutTime_thereAreNoRates) { EXPECT_TRUE(rates_between
 // Against the clock of the process: how much of the time a busy machine gives it is not known.
 TEST(SystemSamplerTest, busyThread_isSeen) {
   constexpr double kBusyNs = 100e6;
-  SystemSampler sampler(-1);
+  SystemSampler sampler("");
   const std::int64_t from_ns = monotonic_ns();
   const std::clock_t from = std::clock();
   const auto busy_ns = [&] {
@@ -82,7 +82,7 @@ TEST(SystemSamplerTest, busyThread_isSeen) {
 }
 
 TEST(BackgroundSamplerTest, samples_areTakenOnceAndUpToATime) {
-  BackgroundSampler sampler(200, -1);
+  BackgroundSampler sampler(200, "");
   SystemSamples first;
   for (int i = 0; i < 400 && first.kept.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -96,7 +96,7 @@ TEST(BackgroundSamplerTest, samples_areTakenOnceAndUpToATime) {
 
 TEST(BackgroundSamplerTest, withoutRoom_theNewestStayAndTheOthersAreCounted) {
   constexpr std::size_t kMost = 3;
-  BackgroundSampler sampler(200, -1, kMost);
+  BackgroundSampler sampler(200, "", kMost);
   const std::int64_t from_ns = monotonic_ns();
   SystemSamples taken;
   for (int i = 0; i < 400 && taken.dropped == 0; ++i) {
@@ -109,14 +109,14 @@ TEST(BackgroundSamplerTest, withoutRoom_theNewestStayAndTheOthersAreCounted) {
 }
 
 TEST(NvmlTest, withoutTheLibrary_thereAreNoSamples) {
-  Nvml nvml(0, "libsidestream-has-no-such-library.so");
+  Nvml nvml(0u, "libsidestream-has-no-such-library.so");
 
   EXPECT_FALSE(nvml.found());
   EXPECT_TRUE(nvml.sample().empty());
 }
 
 TEST(NvmlTest, energyAndReasons_areSampled) {
-  Nvml nvml(0, SIDESTREAM_FAKE_NVML);
+  Nvml nvml("0000:3B:00.0", SIDESTREAM_FAKE_NVML);
   ASSERT_TRUE(nvml.found());
 
   const auto first = nvml.sample();
@@ -131,7 +131,7 @@ TEST(NvmlTest, energyAndReasons_areSampled) {
 }
 
 TEST(NvmlTest, libraryWithoutItsFunctions_isNotUsed) {
-  Nvml nvml(0, "libm.so.6");
+  Nvml nvml(0u, "libm.so.6");
 
   EXPECT_FALSE(nvml.found());
 }
