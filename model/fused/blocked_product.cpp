@@ -1,6 +1,7 @@
 #include "model/fused/blocked_product.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <ATen/Parallel.h>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::int64_t kSumsBytes = 768 << 10;     // with a part of a panel in a second-level cache
 constexpr std::int64_t kPanelBytes = 5 << 18;      // a whole panel in a second-level cache
 constexpr std::int64_t kKeptPanelBytes = 4 << 20;  // in the last-level cache
+constexpr std::int64_t kFewRows = 1024;  // of A: a copy of the panel costs more than its far rows
 
 template <typename T>
 struct Depth {
@@ -35,14 +37,6 @@ void pack_panel(const RightFactor<T>& b, std::int64_t column, const kernels::Pan
   } else {
     kernels::pack_transposed(b.data + column * b.stride, b.stride, shape, panel);
   }
-}
-
-// k goes by in parts of so many where it is deep: rows of A and the panel would push each other out
-// of the cache.
-template <typename T>
-std::int64_t depth_of_part(std::int64_t k) {
-  const std::int64_t padded_k = core::rounded_up(k, Depth<T>::kStep);
-  return padded_k <= Depth<T>::kShallow ? padded_k : Depth<T>::kPart;
 }
 
 // No part lies in two panels.
@@ -67,8 +61,9 @@ class PanelProduct {
         padded_k_(core::rounded_up(shape.k, Depth<T>::kStep)),
         depth_(a.depth),
         rows_(rows_of_sums()),
+        as_it_lies_(multiplies_as_it_lies()),
         keeps_panel_(rows_ < shape.m && panel_bytes() <= kKeptPanelBytes),
-        panel_(scratch<T>((keeps_panel_ ? padded_k_ : depth_) * width)),
+        panel_(scratch<T>(as_it_lies_ ? 0 : (keeps_panel_ ? padded_k_ : depth_) * width)),
         sums_(scratch<float>(rows_ * width)) {}
 
   void run(std::int64_t column, Epilogue epilogue) {
@@ -106,11 +101,18 @@ class PanelProduct {
     return std::min(fits / kBlockRows * kBlockRows, core::rounded_up(shape_.m, kBlockRows));
   }
 
+  // bf16 is multiplied in pairs of rows, which pack_panel() makes; fp32 in the order of B.
+  bool multiplies_as_it_lies() const {
+    if (!std::is_same_v<T, float> || b_.orientation != Orientation::kAsIs) return false;
+    return shape_.m <= kFewRows || b_.panels.width != 0;
+  }
+
   // Rows k to k + depth of B in the columns of the panel.
-  const T* part_of_panel(TilePlace at, std::int64_t columns, std::int64_t k) {
+  kernels::Rows<const T> part_of_panel(TilePlace at, std::int64_t columns, std::int64_t k) {
+    if (as_it_lies_) return {b_.data + b_.panels.offset(at.column) + k * b_.stride, b_.stride};
     T* part = data_of<T>(panel_) + (keeps_panel_ ? k * width_ : 0);
     const bool packed = at.row > 0 && (keeps_panel_ || depth_ == padded_k_);
-    if (packed) return part;
+    if (packed) return {part, width_};
     const std::int64_t depth = std::min(depth_, shape_.k - k);
     RightFactor<T> b = b_;
     b.data += b.orientation == Orientation::kAsIs ? k * b.stride : b.panels.offset(k);
@@ -120,11 +122,11 @@ class PanelProduct {
                 .padded_k = core::rounded_up(depth, Depth<T>::kStep),
                 .width = width_},
                part);
-    return part;
+    return {part, width_};
   }
 
   void add_part(TilePlace at, std::int64_t rows, std::int64_t columns, std::int64_t k) {
-    const T* part = part_of_panel(at, columns, k);
+    const kernels::Rows<const T> part = part_of_panel(at, columns, k);
     for (std::int64_t block = 0; block < rows; block += kBlockRows) {
       multiply(BlockProduct<T>{
           .m = std::min(kBlockRows, rows - block),
@@ -132,8 +134,8 @@ class PanelProduct {
           .k = std::min(depth_, padded_k_ - k),
           .a = a_.data + k / depth_ * a_.part_step + (at.row + block) * a_.stride,
           .a_stride = a_.stride,
-          .b = part,
-          .b_stride = width_,
+          .b = part.data,
+          .b_stride = part.stride,
           .c = data_of<float>(sums_) + block * width_,
           .c_stride = width_,
           .accumulate = k > 0 ? kernels::Accumulate::kYes : kernels::Accumulate::kNo});
@@ -144,11 +146,19 @@ class PanelProduct {
   LeftParts<T> a_;
   RightFactor<T> b_;
   std::int64_t width_, padded_k_, depth_, rows_;
-  bool keeps_panel_;
+  bool as_it_lies_, keeps_panel_;
   torch::Tensor panel_, sums_;
 };
 
 }  // namespace
+
+template <typename T>
+std::int64_t depth_of_part(std::int64_t k) {
+  const std::int64_t padded_k = core::rounded_up(k, Depth<T>::kStep);
+  return padded_k <= Depth<T>::kShallow ? padded_k : Depth<T>::kPart;
+}
+template std::int64_t depth_of_part<float>(std::int64_t);
+template std::int64_t depth_of_part<BFloat16>(std::int64_t);
 
 std::int64_t panel_width(std::int64_t columns, std::int64_t widest) {
   const std::int64_t panels =

@@ -15,6 +15,11 @@ constexpr std::int64_t kColumnStep = 32;  // widths are multiples of it
 // At least one panel a thread, all of about the same width.
 std::int64_t panel_width(std::int64_t columns, std::int64_t widest);
 
+// k goes by in parts of so many where it is deep: rows of A and the panel would push each other out
+// of the cache.
+template <typename T>
+std::int64_t depth_of_part(std::int64_t k);
+
 // Tiles have at most `widest` columns. m, n and k are not 0.
 template <typename T>
 void blocked_product(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,

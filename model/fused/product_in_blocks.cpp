@@ -3,6 +3,7 @@
 #include <array>
 
 #include "model/fused/blocked_product.hpp"
+#include "model/fused/few_rows_product.hpp"
 #include "model/fused/strip_product.hpp"
 #include "model/fused/widened_product.hpp"
 #include "model/kernels/pack.hpp"
@@ -23,6 +24,7 @@ void product_of(const ProductShape& shape, const LeftFactor<T>& a, const RightFa
                 std::int64_t widest, Epilogue epilogue) {
   if constexpr (sizeof(T) == 2) {
     if (!has_bf16_units()) return widened_product(shape, a, b, epilogue);
+    if (few_rows_pay(shape, a, b)) return few_rows_product(shape, a, b, epilogue);
   }
   blocked_product(shape, a, b, widest, epilogue);
 }

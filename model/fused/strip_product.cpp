@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 
 #include "model/fused/blocked_product.hpp"
+#include "model/fused/few_rows_product.hpp"
 #include "model/fused/left_parts.hpp"
 #include "model/kernels/dot_product.hpp"
 
@@ -33,6 +34,31 @@ class StripProducts {
 
   // The columns from `column` on, which lie in `strips` then.
   void run(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
+    const std::int64_t whole = packs_in_passing() ? columns / kStripColumns * kStripColumns : 0;
+    for (std::int64_t strip = 0; strip < whole; strip += kStripColumns)
+      pack_and_multiply(column + strip, strips);
+    if (whole < columns) pack_first(column + whole, columns - whole, strips);
+  }
+
+ private:
+  // Few rows do not wait for a panel that is packed first (few_rows_product.hpp).
+  bool packs_in_passing() const {
+    return shape_.m <= kFewRows && shape_.k % 2 == 0 && b_.orientation == Orientation::kAsIs &&
+           !past_caches_;
+  }
+
+  void pack_and_multiply(std::int64_t column, BFloat16* strip) const {
+    const BFloat16* const columns = b_.data + column;
+    const bool has_later = column + 2 * kStripColumns <= shape_.n;
+    kernels::pack_and_multiply_strip(rows_from(0, column, shape_.m),
+                                     {.rows = columns,
+                                      .stride = b_.stride,
+                                      .strip = strip,
+                                      .later = has_later ? columns + kStripColumns : nullptr},
+                                     target_at({.column = column}));
+  }
+
+  void pack_first(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
     pack(column, columns, strips);
     for (std::int64_t row = 0; row < shape_.m; row += rows_) {
       for (std::int64_t strip = 0; strip < columns; strip += kStripColumns)
@@ -41,7 +67,6 @@ class StripProducts {
     }
   }
 
- private:
   void pack(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
     const kernels::StripShape shape{.k = shape_.k, .n = columns, .padded_k = a_.depth};
     if (b_.orientation == Orientation::kAsIs)
@@ -50,19 +75,27 @@ class StripProducts {
   }
 
   void multiply(const TilePlace& at, const BFloat16* strip, std::int64_t columns) const {
-    const kernels::StripProduct product{
-        .m = std::min(rows_, shape_.m - at.row),
-        .k = a_.depth,
-        .a = a_.data + at.row * a_.stride,
-        .a_stride = a_.stride,
-        .strip = strip,
-        .columns = columns,
-        .bias = target_.bias == nullptr ? nullptr : target_.bias + at.column};
-    const kernels::Rows<BFloat16>& all = target_.rows;
-    const kernels::Rows<BFloat16> out{all.data + at.row * all.stride + at.column, all.stride};
+    kernels::StripProduct product =
+        rows_from(at.row, at.column, std::min(rows_, shape_.m - at.row));
+    product.strip = strip;
+    product.columns = columns;
+    const kernels::Rows<BFloat16> out = target_at(at);
     if (past_caches_ && columns == kStripColumns)
       return kernels::multiply_strip_past_caches(product, out);
     kernels::multiply_strip(product, out);
+  }
+
+  kernels::StripProduct rows_from(std::int64_t row, std::int64_t column, std::int64_t rows) const {
+    return {.m = rows,
+            .k = a_.depth,
+            .a = a_.data + row * a_.stride,
+            .a_stride = a_.stride,
+            .bias = target_.bias == nullptr ? nullptr : target_.bias + column};
+  }
+
+  kernels::Rows<BFloat16> target_at(const TilePlace& at) const {
+    const kernels::Rows<BFloat16>& all = target_.rows;
+    return {all.data + at.row * all.stride + at.column, all.stride};
   }
 
   ProductShape shape_;

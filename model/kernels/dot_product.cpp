@@ -41,28 +41,93 @@ SIDESTREAM_INLINE Halves rounded(const L::Floats&, const L::Floats&) { return {}
 struct ToCaches {
   BFloat16* data;
   std::int64_t stride;
-  SIDESTREAM_INLINE void operator()(std::int64_t row, const Halves& line) const {
+  SIDESTREAM_INLINE void operator()(std::int64_t row, const L::Floats& low,
+                                    const L::Floats& high) const {
+    const Halves line = rounded(low, high);
     std::memcpy(static_cast<void*>(data + row * stride), &line, sizeof(line));
   }
 };
 struct PastCaches {
   BFloat16* data;
   std::int64_t stride;
-  SIDESTREAM_INLINE void operator()(std::int64_t row, const Halves& line) const {
-    stream<L>(line, data + row * stride);
+  SIDESTREAM_INLINE void operator()(std::int64_t row, const L::Floats& low,
+                                    const L::Floats& high) const {
+    stream<L>(rounded(low, high), data + row * stride);
+  }
+};
+template <Accumulate kAdds>
+struct ToSums {
+  float* data;
+  std::int64_t stride;
+  SIDESTREAM_INLINE void operator()(std::int64_t row, const L::Floats& low,
+                                    const L::Floats& high) const {
+    float* const sums = data + row * stride;
+    if constexpr (kAdds == Accumulate::kYes) {
+      store_lanes<L>(load_lanes<L>(sums) + low, kLanes, sums);
+      store_lanes<L>(load_lanes<L>(sums + kLanes) + high, kLanes, sums + kLanes);
+    } else {
+      store_lanes<L>(low, kLanes, sums);
+      store_lanes<L>(high, kLanes, sums + kLanes);
+    }
   }
 };
 
-template <std::int64_t kRows, typename Store>
-SIDESTREAM_INLINE void multiply_rows(const StripProduct& p, const Store& store) {
+// Where a tile's strip comes from.
+struct FromStrip {
+  const BFloat16* strip;
+  SIDESTREAM_INLINE void operator()(std::int64_t k, L::Words& first, L::Words& second) const {
+    std::memcpy(&first, strip + k * kStripColumns, sizeof(first));
+    std::memcpy(&second, strip + k * kStripColumns + kStripColumns, sizeof(second));
+  }
+};
+// A line of later columns with every other pair, too.
+struct FromStripWhileFetching {
+  const BFloat16* strip;
+  const BFloat16* later;
+  std::int64_t later_stride;
+  SIDESTREAM_INLINE void operator()(std::int64_t k, L::Words& first, L::Words& second) const {
+    if (k % 4 == 0) __builtin_prefetch(later + k / 4 * later_stride, 0, 2);
+    FromStrip{strip}(k, first, second);
+  }
+};
+
+// Of the words of two rows those of the first, and of the second half of columns, in pairs.
+struct PairShuffles {
+  Halves first, second;
+  SIDESTREAM_INLINE PairShuffles() {
+    constexpr std::uint16_t kHigh = kStripColumns;  // where the second operand of a shuffle begins
+    for (std::uint16_t i = 0; i < kStripColumns; ++i)
+      first[i] = static_cast<std::uint16_t>(i / 2 + (i % 2) * kHigh);
+    second = first + static_cast<std::uint16_t>(kLanes);
+  }
+};
+// B's rows as they lie; they become the strip in passing.
+struct FromRows {
+  const BFloat16* rows;
+  std::int64_t stride;
+  BFloat16* strip;
+  PairShuffles shuffles;
+  SIDESTREAM_INLINE void operator()(std::int64_t k, L::Words& first, L::Words& second) const {
+    Halves even, odd;
+    std::memcpy(&even, rows + k * stride, sizeof(even));
+    std::memcpy(&odd, rows + (k + 1) * stride, sizeof(odd));
+    first = __builtin_bit_cast(L::Words, __builtin_shuffle(even, odd, shuffles.first));
+    second = __builtin_bit_cast(L::Words, __builtin_shuffle(even, odd, shuffles.second));
+    BFloat16* const pairs = strip + k * kStripColumns;
+    std::memcpy(static_cast<void*>(pairs), &first, sizeof(first));
+    std::memcpy(static_cast<void*>(pairs + kStripColumns), &second, sizeof(second));
+  }
+};
+
+template <std::int64_t kRows, typename Source, typename Store>
+SIDESTREAM_INLINE void multiply_rows(const StripProduct& p, const Source& source,
+                                     const Store& store) {
   L::Floats low[kRows], high[kRows];
 #pragma GCC unroll 16
   for (std::int64_t i = 0; i < kRows; ++i) low[i] = high[i] = L::Floats{};
-  const BFloat16* pairs = p.strip;
-  for (std::int64_t k = 0; k < p.k; k += 2, pairs += 2 * kStripColumns) {
+  for (std::int64_t k = 0; k < p.k; k += 2) {
     L::Words first, second;
-    std::memcpy(&first, pairs, sizeof(first));
-    std::memcpy(&second, pairs + kStripColumns, sizeof(second));
+    source(k, first, second);
 #pragma GCC unroll 16
     for (std::int64_t i = 0; i < kRows; ++i) {
       std::uint32_t pair;
@@ -80,29 +145,69 @@ SIDESTREAM_INLINE void multiply_rows(const StripProduct& p, const Store& store) 
     }
   }
 #pragma GCC unroll 16
-  for (std::int64_t i = 0; i < kRows; ++i) store(i, rounded(low[i], high[i]));
+  for (std::int64_t i = 0; i < kRows; ++i) store(i, low[i], high[i]);
 }
 
-template <std::int64_t kRows, typename Store>
-SIDESTREAM_INLINE void multiply_tile(const StripProduct& p, const Store& store) {
+template <std::int64_t kRows, typename Source, typename Store>
+SIDESTREAM_INLINE void multiply_tile(const StripProduct& p, const Source& source,
+                                     const Store& store) {
   if constexpr (kRows > 1) {
-    if (p.m < kRows) return multiply_tile<kRows - 1>(p, store);
+    if (p.m < kRows) return multiply_tile<kRows - 1>(p, source, store);
   }
-  multiply_rows<kRows>(p, store);
+  multiply_rows<kRows>(p, source, store);
 }
 
-// In tiles of about the same height.
-template <typename Store>
-SIDESTREAM_INLINE void multiply_all_rows(StripProduct product, Store store) {
-  const std::int64_t m = product.m;
-  std::int64_t tiles = (m + kDotTileRows - 1) / kDotTileRows;
-  for (std::int64_t row = 0; row < m; --tiles) {
-    product.m = (m - row + tiles - 1) / tiles;
-    multiply_tile<kDotTileRows>(product, store);
+// Calls tile(rows of A, their store, number of the tile) for tiles of about the same height.
+template <std::int64_t kMostRows, typename Store, typename Body>
+SIDESTREAM_INLINE void for_tiles(StripProduct product, Store store, Body tile) {
+  const std::int64_t m = product.m, tiles = (m + kMostRows - 1) / kMostRows;
+  for (std::int64_t row = 0, i = 0; row < m; ++i) {
+    product.m = (m - row + tiles - i - 1) / (tiles - i);
+    tile(product, store, i);
     product.a += product.m * product.a_stride;
     store.data += product.m * store.stride;
     row += product.m;
   }
+}
+
+template <typename Store>
+SIDESTREAM_INLINE void multiply_all_rows(const StripProduct& product, const Store& store) {
+  for_tiles<kDotTileRows>(
+      product, store,
+      [&](const StripProduct& rows, const Store& their_store, std::int64_t)
+          __attribute__((always_inline)) {
+            multiply_tile<kDotTileRows>(rows, FromStrip{product.strip}, their_store);
+          });
+}
+
+// The tile that packs has two registers less.
+constexpr std::int64_t kPackingTileRows = kDotTileRows - 1;
+// Tiles that fetch, each a line of a quarter of the rows to come.
+constexpr std::int64_t kFetchingTiles = 4;
+
+template <typename Store>
+SIDESTREAM_INLINE void pack_and_multiply(const StripProduct& product, const StripSource& source,
+                                         const Store& store) {
+  const std::int64_t others =
+      (product.m + kPackingTileRows - 1) / kPackingTileRows - 1;  // that read the strip
+  const FromRows rows_of_b{source.rows, source.stride, source.strip, PairShuffles()};
+  std::int64_t quarter = 0;
+  for_tiles<kPackingTileRows>(
+      product, store,
+      [&](const StripProduct& rows, const Store& their_store, std::int64_t tile)
+          __attribute__((always_inline)) {
+            if (tile == 0) return multiply_tile<kPackingTileRows>(rows, rows_of_b, their_store);
+            const bool is_due = source.later != nullptr && quarter < kFetchingTiles &&
+                                (tile - 1) * kFetchingTiles >= quarter * others;
+            if (!is_due)
+              return multiply_tile<kPackingTileRows>(rows, FromStrip{source.strip}, their_store);
+            const std::int64_t first = quarter++ * (product.k / kFetchingTiles);
+            multiply_tile<kPackingTileRows>(
+                rows,
+                FromStripWhileFetching{source.strip, source.later + first * source.stride,
+                                       source.stride},
+                their_store);
+          });
 }
 
 SIDESTREAM_WITH_DOT_PRODUCTS void multiply_into_caches(const StripProduct& product,
@@ -114,17 +219,13 @@ SIDESTREAM_WITH_DOT_PRODUCTS void multiply_into_caches(const StripProduct& produ
 SIDESTREAM_WITH_DOT_PRODUCTS void interleave_strips(const BFloat16* low, const BFloat16* high,
                                                     std::int64_t strips, std::int64_t step,
                                                     BFloat16* target) {
-  constexpr std::uint16_t kHigh = kStripColumns;  // where the second operand of a shuffle begins
-  Halves first_half;
-  for (std::uint16_t i = 0; i < kStripColumns; ++i)
-    first_half[i] = static_cast<std::uint16_t>(i / 2 + (i % 2) * kHigh);
-  const Halves second_half = first_half + static_cast<std::uint16_t>(kLanes);
+  const PairShuffles shuffles;
   for (std::int64_t strip = 0; strip < strips; ++strip, target += step) {
     Halves even, odd;
     std::memcpy(&even, low + strip * kStripColumns, sizeof(even));
     std::memcpy(&odd, high + strip * kStripColumns, sizeof(odd));
-    const Halves first = __builtin_shuffle(even, odd, first_half),
-                 second = __builtin_shuffle(even, odd, second_half);
+    const Halves first = __builtin_shuffle(even, odd, shuffles.first),
+                 second = __builtin_shuffle(even, odd, shuffles.second);
     std::memcpy(static_cast<void*>(target), &first, sizeof(first));
     std::memcpy(static_cast<void*>(target + kStripColumns), &second, sizeof(second));
   }
@@ -153,7 +254,28 @@ SIDESTREAM_WITH_DOT_PRODUCTS void multiply_past_caches(const StripProduct& produ
   multiply_all_rows(product, store);
 }
 
-void multiply_plainly(const StripProduct& p, const Rows<BFloat16>& out) {
+SIDESTREAM_WITH_DOT_PRODUCTS void pack_and_multiply_into_caches(const StripProduct& product,
+                                                                const StripSource& source,
+                                                                const ToCaches& store) {
+  pack_and_multiply(product, source, store);
+}
+
+template <Accumulate kAdds>
+SIDESTREAM_WITH_DOT_PRODUCTS void pack_and_multiply_into_sums(const StripProduct& product,
+                                                              const StripSource& source,
+                                                              const ToSums<kAdds>& store) {
+  pack_and_multiply(product, source, store);
+}
+
+template <Accumulate kAdds>
+SIDESTREAM_WITH_DOT_PRODUCTS void multiply_into_sums(const StripProduct& product,
+                                                     const ToSums<kAdds>& store) {
+  multiply_all_rows(product, store);
+}
+
+// Calls put(row, column, sum).
+template <typename Put>
+void multiply_plainly(const StripProduct& p, Put put) {
   for (std::int64_t i = 0; i < p.m; ++i) {
     for (std::int64_t j = 0; j < p.columns; ++j) {
       float sum = 0;
@@ -162,9 +284,29 @@ void multiply_plainly(const StripProduct& p, const Rows<BFloat16>& out) {
         sum += static_cast<float>(p.a[i * p.a_stride + k]) * static_cast<float>(b);
       }
       if (p.bias != nullptr) sum += static_cast<float>(p.bias[j]);
-      out.data[i * out.stride + j] = BFloat16(sum);
+      put(i, j, sum);
     }
   }
+}
+
+void multiply_plainly(const StripProduct& product, const Rows<BFloat16>& out) {
+  multiply_plainly(product, [&](std::int64_t row, std::int64_t column, float sum) {
+    out.data[row * out.stride + column] = BFloat16(sum);
+  });
+}
+
+void multiply_plainly(const StripProduct& product, const StripSums& sums) {
+  multiply_plainly(product, [&](std::int64_t row, std::int64_t column, float sum) {
+    float& place = sums.rows.data[row * sums.rows.stride + column];
+    place = sums.accumulate == Accumulate::kYes ? place + sum : sum;
+  });
+}
+
+StripProduct packed(StripProduct product, const StripSource& source) {
+  pack_strips(source.rows, source.stride,
+              {.k = product.k, .n = kStripColumns, .padded_k = product.k}, source.strip);
+  product.strip = source.strip;
+  return product;
 }
 
 }  // namespace
@@ -218,6 +360,33 @@ void multiply_strip(const StripProduct& product, Rows<BFloat16> out) {
 void multiply_strip_past_caches(const StripProduct& product, Rows<BFloat16> out) {
   if (!has_avx512_bf16()) return multiply_plainly(product, out);
   multiply_past_caches(product, PastCaches{out.data, out.stride});
+}
+
+void multiply_strip(const StripProduct& product, const StripSums& sums) {
+  if (!has_avx512_bf16()) return multiply_plainly(product, sums);
+  const auto& [data, stride] = sums.rows;
+  if (sums.accumulate == Accumulate::kYes)
+    return multiply_into_sums(product, ToSums<Accumulate::kYes>{data, stride});
+  multiply_into_sums(product, ToSums<Accumulate::kNo>{data, stride});
+}
+
+void pack_and_multiply_strip(const StripProduct& product, const StripSource& source,
+                             Rows<BFloat16> out) {
+  if (has_avx512_bf16())
+    return pack_and_multiply_into_caches(product, source, ToCaches{out.data, out.stride});
+  multiply_plainly(packed(product, source), out);
+}
+
+void pack_and_multiply_strip(const StripProduct& product, const StripSource& source,
+                             const StripSums& sums) {
+  const auto& [data, stride] = sums.rows;
+  if (!has_avx512_bf16()) {
+    multiply_plainly(packed(product, source), sums);
+  } else if (sums.accumulate == Accumulate::kYes) {
+    pack_and_multiply_into_sums(product, source, ToSums<Accumulate::kYes>{data, stride});
+  } else {
+    pack_and_multiply_into_sums(product, source, ToSums<Accumulate::kNo>{data, stride});
+  }
 }
 
 }  // namespace sidestream::model::kernels

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/base/dtype.hpp"
+#include "model/kernels/block_product.hpp"
 #include "model/kernels/epilogue.hpp"
 
 namespace sidestream::model::kernels {
@@ -46,5 +47,25 @@ void multiply_strip(const StripProduct& product, Rows<core::BFloat16> out);
 // The same past the caches, of a whole strip: out's rows begin at cache lines.
 // finish_stores_past_caches() before anyone else may read it.
 void multiply_strip_past_caches(const StripProduct& product, Rows<core::BFloat16> out);
+
+// Sums in fp32 of whole strips, put in place of what is there or added to it.
+struct StripSums {
+  Rows<float> rows;
+  Accumulate accumulate = Accumulate::kNo;
+};
+void multiply_strip(const StripProduct& product, const StripSums& sums);
+
+// Columns of B as they lie: they become the strip of a product while its first rows of A pass.
+struct StripSource {
+  const core::BFloat16* rows = nullptr;  // [k, kStripColumns]
+  std::int64_t stride = 0;
+  core::BFloat16* strip = nullptr;        // k * kStripColumns, written
+  const core::BFloat16* later = nullptr;  // columns that come next, fetched meanwhile; null: none
+};
+// The same bits as pack_strips() and multiply_strip(). Whole strips; product.strip is not read.
+void pack_and_multiply_strip(const StripProduct& product, const StripSource& source,
+                             Rows<core::BFloat16> out);
+void pack_and_multiply_strip(const StripProduct& product, const StripSource& source,
+                             const StripSums& sums);
 
 }  // namespace sidestream::model::kernels

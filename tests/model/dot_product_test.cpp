@@ -152,5 +152,82 @@ TEST(StripProductTest, past_the_caches_it_is_the_same) {
   }
 }
 
+// One strip of a wider B, whose columns beside it are fetched.
+struct PackingCase : StripCase {
+  PackingCase(std::int64_t rows, std::int64_t depth)
+      : StripCase(rows, kStripColumns, depth), packed(strips_for(depth, kStripColumns)) {}
+
+  StripSource source(bool with_later) {
+    return {.rows = b.data.data(),
+            .stride = b.stride,
+            .strip = packed.data(),
+            .later = with_later ? b.data.data() : nullptr};
+  }
+  StripProduct unpacked(bool with_bias) const {
+    StripProduct rows = product(with_bias);
+    rows.strip = nullptr;
+    return rows;
+  }
+  void expect_packed() const {
+    for (std::size_t i = 0; i < strip.size(); ++i)
+      ASSERT_EQ(packed[i].bits, strip[i].bits) << m << " rows, depth " << k << ", word " << i;
+  }
+
+  std::vector<BFloat16> packed;
+};
+
+std::vector<std::uint16_t> bits_of(const Bf16Matrix& matrix) {
+  std::vector<std::uint16_t> bits;
+  for (const BFloat16& element : matrix.data) bits.push_back(element.bits);
+  return bits;
+}
+
+TEST(StripProductTest, packed_in_passing_it_has_the_same_bits) {
+  for (std::int64_t m = 1; m <= 8 * kDotTileRows; m += 5) {
+    for (const std::int64_t k : {2, 6, 64, 130}) {
+      for (const bool with : {false, true}) {
+        PackingCase one(m, k);
+        Bf16Matrix expected(m, kStripColumns, 4), found(m, kStripColumns, 4);
+        found.data = expected.data;
+
+        multiply_strip(one.product(with), {expected.data.data(), expected.stride});
+        pack_and_multiply_strip(one.unpacked(with), one.source(with),
+                                {found.data.data(), found.stride});
+
+        one.expect_packed();
+        ASSERT_EQ(bits_of(found), bits_of(expected)) << m << " rows, depth " << k;
+      }
+    }
+  }
+}
+
+TEST(StripProductTest, sums_in_fp32_replace_what_is_there_or_are_added_to_it) {
+  for (const std::int64_t m : {1, 12, 40, 100}) {
+    PackingCase one(m, 66);
+    Matrix<float> packed_first = random<float>(m, kStripColumns, 4, 6), in_passing = packed_first;
+    const Matrix<float> before = packed_first;
+    for (const Accumulate accumulate : {Accumulate::kYes, Accumulate::kNo}) {
+      in_passing.data = packed_first.data = before.data;
+
+      multiply_strip(one.product(false), {.rows = {packed_first.data.data(), packed_first.stride},
+                                          .accumulate = accumulate});
+      pack_and_multiply_strip(
+          one.unpacked(false), one.source(true),
+          StripSums{.rows = {in_passing.data.data(), in_passing.stride}, .accumulate = accumulate});
+
+      ASSERT_EQ(in_passing.data, packed_first.data);
+      for (std::int64_t row = 0; row < m; ++row) {
+        for (std::int64_t column = 0; column < kStripColumns; ++column) {
+          const auto at = static_cast<std::size_t>(row * before.stride + column);
+          const float there = accumulate == Accumulate::kYes ? before.data[at] : 0;
+          const Exact exact = element_of_product(one.a, one.b, row, column, one.k);
+          ASSERT_NEAR(in_passing.data[at], there + exact.sum,
+                      1e-6 * (std::abs(there) + exact.magnitude));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sidestream::model::kernels

@@ -9,7 +9,8 @@
 #include <thread>
 
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "model/fused/panel_matrix.hpp"
 #include "model/fused/product_in_blocks.hpp"
@@ -240,6 +241,29 @@ void expect_same_for_later(std::int64_t beside, std::int64_t depth) {
 
   EXPECT_TRUE(later.equal(soon)) << beside << " beside, depth " << depth;
   EXPECT_TRUE(is_close(soon.narrow(1, 0, kColumns), Exact(a, b)));
+}
+
+// Ranks with fewer rows each have the sums of one with all of them.
+TEST(FewRowsTest, rows_haveTheSameBitsHoweverManyPassTogether) {
+  torch::manual_seed(5);
+  for (const std::int64_t k : {64, 768, 770, 1280}) {
+    constexpr std::int64_t kMany = 640, kFew = 100, kColumns = 424;
+    const Tensor a = random<BFloat16>(kMany, k), b = random<BFloat16>(k, kColumns);
+    const auto rows_of = [&](std::int64_t first, std::int64_t rows, Existing existing) {
+      Tensor out = torch::zeros({rows, kColumns}, at::kBFloat16);
+      product_into<BFloat16>({.m = rows, .n = kColumns, .k = k},
+                             {.data = data_of<BFloat16>(a) + first * k, .stride = k},
+                             {.data = data_of<BFloat16>(b), .stride = kColumns},
+                             kernels::Rows<BFloat16>{data_of<BFloat16>(out), kColumns}, existing);
+      return out;
+    };
+    for (const Existing existing : {Existing::kReplace, Existing::kAdd}) {
+      const Tensor all = rows_of(0, kMany, existing);
+      for (const std::int64_t first : {std::int64_t{0}, kMany - kFew})
+        EXPECT_TRUE(rows_of(first, kFew, existing).equal(all.narrow(0, first, kFew)))
+            << "depth " << k << ", from row " << first;
+    }
+  }
 }
 
 TEST(NextReadTest, productsThatAreReadLater_areTheSame) {
