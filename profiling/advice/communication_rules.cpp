@@ -202,7 +202,7 @@ Outcome collective_choice(const Facts& facts, const Rule& rule) {
                              share("exposed in all-reduces", 2 * saved)}});
 }
 
-const Rule kRules[] = {
+const Rule kCommunicationRules[] = {
     {"not-overlapped", "Communication waits for backward to end", 0.05,
      "exposed communication of which less than a tenth is hidden",
      "TensorBoard plugin: communication above 10 % of a step; half of it, because all of it "
@@ -248,6 +248,8 @@ const Rule kRules[] = {
 
 }  // namespace
 
-std::vector<Rule> communication_rules() { return {std::begin(kRules), std::end(kRules)}; }
+std::vector<Rule> communication_rules() {
+  return {std::begin(kCommunicationRules), std::end(kCommunicationRules)};
+}
 
 }  // namespace sidestream::advice

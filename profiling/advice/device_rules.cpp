@@ -182,7 +182,7 @@ Outcome memory_free(const Facts& facts, const Rule& rule) {
                              share("device busy", *facts.gpu_utilisation)}});
 }
 
-const Rule kRules[] = {
+const Rule kDeviceRules[] = {
     {"no-amp", "Matrix products in fp32 where bf16 is at hand", 0.03,
      "time in fp32 products that the faster type would save, with what half the bytes save "
      "besides",
@@ -238,6 +238,6 @@ const Rule kRules[] = {
 
 }  // namespace
 
-std::vector<Rule> device_rules() { return {std::begin(kRules), std::end(kRules)}; }
+std::vector<Rule> device_rules() { return {std::begin(kDeviceRules), std::end(kDeviceRules)}; }
 
 }  // namespace sidestream::advice

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/real.hpp"
 #include "core/data/parallel_for.hpp"
 #include "profiling/advice/event_facts.hpp"
 #include "profiling/advice/name_words.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 using analysis::Analysis;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 StepFacts mean_of(const std::vector<const analysis::StepRow*>& rows) {
   StepFacts facts{.steps = static_cast<std::int64_t>(rows.size())};

@@ -203,7 +203,7 @@ Outcome denormals(const Facts& facts, const Rule& rule) {
                              {"a product of denormals is slower by", kSlower, "x"}}});
 }
 
-const Rule kRules[] = {
+const Rule kHostRules[] = {
     {"item-each-step", "A value is fetched from the device in every step", 1,
      "calls of item() a step", "nsys rule cuda_api_sync: any synchronising call",
      "fetch it every --log-every steps, or without waiting", "the loop needs the value to go on",
@@ -264,6 +264,6 @@ const Rule kRules[] = {
 
 }  // namespace
 
-std::vector<Rule> host_rules() { return {std::begin(kRules), std::end(kRules)}; }
+std::vector<Rule> host_rules() { return {std::begin(kHostRules), std::end(kHostRules)}; }
 
 }  // namespace sidestream::advice

@@ -169,7 +169,7 @@ Outcome storage(const Facts& facts, const Rule& rule) {
   return found(what);
 }
 
-const Rule kRules[] = {
+const Rule kInputRules[] = {
     {"input-no-workers", "The training thread reads the batches itself", 0.05,
      "waiting for data with --loader-workers 0",
      "TensorBoard plugin: DataLoader above 5 % of a step", "--loader-workers 2 --prefetch 4",
@@ -214,6 +214,6 @@ const Rule kRules[] = {
 
 }  // namespace
 
-std::vector<Rule> input_rules() { return {std::begin(kRules), std::end(kRules)}; }
+std::vector<Rule> input_rules() { return {std::begin(kInputRules), std::end(kInputRules)}; }
 
 }  // namespace sidestream::advice

@@ -75,7 +75,7 @@ std::optional<std::size_t> column(const Row& header, const std::string& name) {
 
 // "1,234.5"; nothing for "n/a", for the "nan" and "inf" of a counter that could not be read, and
 // for "4,00", which is of a language with another point.
-std::optional<double> number_of(std::string text) {
+std::optional<double> metric_value(std::string text) {
   static const std::regex kThousands(R"(-?\d{1,3}(,\d{3})+(\.\d+)?)");
   if (text.find(',') != std::string::npos) {
     if (!std::regex_match(text, kThousands)) return std::nullopt;
@@ -99,7 +99,7 @@ double factor_of(const std::string& unit) {
 
 void set_metric(NcuLaunch& launch, const std::string& name, const std::string& text,
                 const std::string& unit) {
-  const auto value = number_of(text);
+  const auto value = metric_value(text);
   if (value) launch.metrics[name] = *value * factor_of(unit);
 }
 

@@ -16,7 +16,7 @@ namespace {
 using trace::RankTimeline;
 using Key = std::tuple<std::string, std::int64_t, std::int64_t>;  // name, bucket, bytes
 
-struct Sums {
+struct CollectiveSums {
   CollectiveRow row;
   std::int64_t events = 0;
   int parts = 0;  // of a matched one, at most
@@ -117,7 +117,7 @@ std::vector<std::pair<std::size_t, Interval>> shared_out(
   return parts;
 }
 
-void add_rank(std::map<Key, Sums>& table, const RankView& rank,
+void add_rank(std::map<Key, CollectiveSums>& table, const RankView& rank,
               const std::unordered_map<std::size_t, Key>& matched) {
   const auto groups = collectives_by_group(*rank.timeline);
   if (groups.empty()) return;
@@ -133,7 +133,7 @@ void add_rank(std::map<Key, Sums>& table, const RankView& rank,
     if (!rank.counts(row) && exposed_ns + overlapped_ns == 0) continue;
     const CollectiveFacts facts = collective_facts(*rank.timeline, row);
     const auto key = matched.find(row);
-    Sums& sums = table[key == matched.end() ? key_of(facts) : key->second];
+    CollectiveSums& sums = table[key == matched.end() ? key_of(facts) : key->second];
     sums.row.group_size = std::max(sums.row.group_size, facts.group_size);
     sums.row.exposed_ns += exposed_ns;
     sums.row.overlapped_ns += overlapped_ns;
@@ -158,11 +158,11 @@ double moved_bytes(const MatchedCollective& one, const std::vector<RankView>& ra
   return sum * std::max<double>(group, parts) / parts;
 }
 
-void add_match(std::map<Key, Sums>& table, const MatchedCollective& one,
+void add_match(std::map<Key, CollectiveSums>& table, const MatchedCollective& one,
                const std::vector<RankView>& ranks) {
   const Key key = key_of(one, ranks);
   const auto parts = static_cast<std::int64_t>(one.parts.size());
-  Sums& sums = table[key];
+  CollectiveSums& sums = table[key];
   ++sums.matched;
   sums.transfer_ns += one.transfer_ns;
   sums.transfer_parts += one.transfer_ns * parts;
@@ -189,13 +189,13 @@ double bus_factor(const std::string& name, int ranks) {
   return 1;
 }
 
-void fill_bandwidth(CollectiveRow& row, const Sums& sums) {
+void fill_bandwidth(CollectiveRow& row, const CollectiveSums& sums) {
   if (row.bytes < 0 || sums.transfer_ns <= 0) return;
   row.alg_gb_per_s = sums.moved_bytes / static_cast<double>(sums.transfer_ns);
   row.bus_gb_per_s = *row.alg_gb_per_s * bus_factor(row.name, std::max(row.group_size, sums.parts));
 }
 
-CollectiveRow finished(const Key& key, const Sums& sums, std::int64_t ranks) {
+CollectiveRow finished(const Key& key, const CollectiveSums& sums, std::int64_t ranks) {
   CollectiveRow row = sums.row;
   std::tie(row.name, row.bucket, row.bytes) = key;
   row.count = std::max<std::int64_t>(1, (sums.events + ranks / 2) / ranks);
@@ -235,7 +235,7 @@ bool have_sizes_changed(const std::vector<CollectiveRow>& rows) {
 
 std::vector<CollectiveRow> collective_table(const std::vector<RankView>& ranks,
                                             const CollectiveMatches& matches) {
-  std::map<Key, Sums> table;
+  std::map<Key, CollectiveSums> table;
   const MatchedKeys keys = matched_keys(matches, ranks);
   for (std::size_t file = 0; file < ranks.size(); ++file) add_rank(table, ranks[file], keys[file]);
   for (const MatchedCollective& one : matches.matched) {

@@ -17,7 +17,7 @@ using In = OperatorInputs;
 // each, and six products and sums. Hard sigmoid: sum, two comparisons, quotient; the hard swish has
 // a product more. Hypotenuse: two squares, sum, root. What computes with integers and bits, and
 // what only chooses, has none.
-constexpr auto kOperators = std::to_array<ElementWise>({
+constexpr auto kElementWise = std::to_array<ElementWise>({
     {"abs", 1},
     {"acos", 1},
     {"acosh", 1},
@@ -189,9 +189,9 @@ const ElementWise* element_wise(std::string_view name) {
   name.remove_prefix(kSpace.size());
   if (name.starts_with(kLists)) name.remove_prefix(kLists.size());
   if (works_in_place(name)) name.remove_suffix(1);
-  const auto* found = std::find_if(kOperators.begin(), kOperators.end(),
+  const auto* found = std::find_if(kElementWise.begin(), kElementWise.end(),
                                    [&](const ElementWise& one) { return one.name == name; });
-  return found == kOperators.end() ? nullptr : found;
+  return found == kElementWise.end() ? nullptr : found;
 }
 
 std::optional<double> elements_of_result(std::string_view name, const In& in) {

@@ -59,10 +59,6 @@ double elements_of(const OperatorInputs& in) {
   return most;
 }
 
-std::optional<double> if_any(double flops) {
-  return flops > 0 ? std::optional(flops) : std::nullopt;
-}
-
 }  // namespace
 
 std::optional<double> element_flops_of(std::string_view name, const OperatorInputs& in) {

@@ -61,7 +61,7 @@ struct Operator {
   Parts (*parts)(const In& in);
 };
 
-constexpr auto kOperators = std::to_array<Operator>({
+constexpr auto kFusedOperators = std::to_array<Operator>({
     {"sidestream::linear",
      [](const In& in) -> Parts { return {with_bias(in.tensor(0), in.tensor(1))}; }},
     {"sidestream::linear_backward",
@@ -84,9 +84,9 @@ constexpr auto kOperators = std::to_array<Operator>({
 }  // namespace
 
 std::optional<BesideProducts> work_beside_products(std::string_view name, const In& in) {
-  const auto* found = std::find_if(kOperators.begin(), kOperators.end(),
+  const auto* found = std::find_if(kFusedOperators.begin(), kFusedOperators.end(),
                                    [&](const Operator& one) { return one.name == name; });
-  if (found == kOperators.end()) return std::nullopt;
+  if (found == kFusedOperators.end()) return std::nullopt;
   const double size = in.types.empty() ? 0 : size_of_type(in.types.front());
   BesideProducts work;
   for (const Part& part : found->parts(in)) {

@@ -13,7 +13,7 @@ namespace {
 
 using trace::RankTimeline;
 using Triple = std::array<std::uint32_t, 3>;
-using Key = std::tuple<std::string_view, Triple, Triple, std::uint32_t, std::uint32_t>;
+using KernelLaunch = std::tuple<std::string_view, Triple, Triple, std::uint32_t, std::uint32_t>;
 
 // A mean weighted by duration, over the calls that have a value.
 struct WeightedMean {
@@ -29,12 +29,12 @@ struct WeightedMean {
   }
 };
 
-struct Sums {
+struct KernelSums {
   KernelRow row;
   WeightedMean occupancy, blocks;
 };
 
-void add_call(Sums& sums, const trace::DeviceDetail& detail, std::int64_t duration_ns) {
+void add_call(KernelSums& sums, const trace::DeviceDetail& detail, std::int64_t duration_ns) {
   KernelRow& row = sums.row;
   row.shortest_ns = row.calls == 0 ? duration_ns : std::min(row.shortest_ns, duration_ns);
   row.longest_ns = std::max(row.longest_ns, duration_ns);
@@ -44,15 +44,18 @@ void add_call(Sums& sums, const trace::DeviceDetail& detail, std::int64_t durati
   sums.blocks.add(detail.blocks_per_sm, duration_ns);
 }
 
-Key key_of(const RankTimeline& timeline, std::size_t row, const trace::DeviceDetail& detail) {
+KernelLaunch key_of(const RankTimeline& timeline, std::size_t row,
+                    const trace::DeviceDetail& detail) {
   return {timeline.name(row), detail.grid, detail.block, detail.registers_per_thread,
           detail.shared_memory_bytes};
 }
 
-void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const CallTree& tree) {
-  std::unordered_map<std::uint64_t, Sums*> known;  // by numbers: texts are compared once a kernel
-  const auto sums_of = [&](std::size_t row, const trace::DeviceDetail& detail) -> Sums& {
-    Sums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail.shape];
+void add_rank(std::map<KernelLaunch, KernelSums>& table, const RankTimeline& timeline,
+              const CallTree& tree) {
+  std::unordered_map<std::uint64_t, KernelSums*>
+      known;  // by numbers: texts are compared once a kernel
+  const auto sums_of = [&](std::size_t row, const trace::DeviceDetail& detail) -> KernelSums& {
+    KernelSums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail.shape];
     if (place == nullptr) place = &table[key_of(timeline, row, detail)];
     return *place;
   };
@@ -73,7 +76,7 @@ void add_rank(std::map<Key, Sums>& table, const RankTimeline& timeline, const Ca
 
 std::vector<KernelRow> kernel_table(const std::vector<RankView>& ranks,
                                     const std::vector<CallTree>& trees) {
-  std::map<Key, Sums> sums;
+  std::map<KernelLaunch, KernelSums> sums;
   for (std::size_t i = 0; i < ranks.size(); ++i) add_rank(sums, *ranks[i].timeline, trees[i]);
   std::vector<KernelRow> table;
   for (auto& [key, one] : sums) {

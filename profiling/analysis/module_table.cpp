@@ -14,7 +14,7 @@ namespace {
 
 using trace::Kind;
 using trace::RankTimeline;
-using Key = std::pair<std::string, std::string>;  // kind, name
+using ModuleName = std::pair<std::string, std::string>;  // kind, name
 
 constexpr std::string_view kBackwardPrefix = "autograd::engine::evaluate_function: ";
 
@@ -28,7 +28,7 @@ bool has_module(const RankTimeline& timeline, std::size_t row) {
   return detail && detail->module != trace::kNoName;
 }
 
-Key key_of(const RankTimeline& timeline, std::size_t row) {
+ModuleName key_of(const RankTimeline& timeline, std::size_t row) {
   if (has_module(timeline, row))
     return {"module", std::string(timeline.names[timeline.host(row)->module])};
   const std::string_view name = timeline.name(row);
@@ -82,7 +82,7 @@ class OpenCalls {
   explicit OpenCalls(const CallTree& tree) : tree_(tree) {}
 
   // True for the outermost one of its key.
-  bool enter(std::size_t call, Key key) {
+  bool enter(std::size_t call, ModuleName key) {
     while (!open_.empty() && open_.back().call != tree_.calls[call].parent) {
       --*open_.back().count;
       open_.pop_back();
@@ -99,25 +99,26 @@ class OpenCalls {
   };
 
   const CallTree& tree_;
-  std::map<Key, int> counts_;
+  std::map<ModuleName, int> counts_;
   std::vector<Open> open_;
 };
 
 // Of calls inside one another only the outermost of a key counts.
-void add_forward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline, const CallTree& tree,
-                 const std::vector<bool>& backward) {
+void add_forward(std::map<ModuleName, ModuleRow>& rows, const RankTimeline& timeline,
+                 const CallTree& tree, const std::vector<bool>& backward) {
   OpenCalls open(tree);
   for (std::size_t i = 0; i < tree.calls.size(); ++i) {
     const std::size_t row = tree.calls[i].row;
     const bool forward = counts(timeline, row) && !(backward[i] && has_module(timeline, row));
-    Key key = forward ? key_of(timeline, row) : Key();
+    ModuleName key = forward ? key_of(timeline, row) : ModuleName();
     if (open.enter(i, key) && forward) rows[std::move(key)].sums.add(timeline, tree.calls[i]);
   }
 }
 
 // The layers and modules that the forward of this operator ran in, each once.
-std::set<Key> modules_around(const RankTimeline& timeline, const CallTree& tree, std::size_t call) {
-  std::set<Key> keys;
+std::set<ModuleName> modules_around(const RankTimeline& timeline, const CallTree& tree,
+                                    std::size_t call) {
+  std::set<ModuleName> keys;
   for (std::size_t at = call; at != kNoParent; at = tree.calls[at].parent) {
     const std::size_t row = tree.calls[at].row;
     const bool layer =
@@ -127,18 +128,18 @@ std::set<Key> modules_around(const RankTimeline& timeline, const CallTree& tree,
   return keys;
 }
 
-void add_backward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline,
+void add_backward(std::map<ModuleName, ModuleRow>& rows, const RankTimeline& timeline,
                   const CallTree& tree, const std::vector<bool>& backward) {
   const auto forward = forward_calls(timeline, tree, backward);
   for (const Call& call : tree.calls) {
     if (!is_backward(timeline, call.row)) continue;
     const auto found = forward.find(sequence_of(timeline, call.row));
     // Without the forward operator in the trace there is what the node itself says.
-    const std::set<Key> keys =
+    const std::set<ModuleName> keys =
         found != forward.end()           ? modules_around(timeline, tree, found->second)
-        : has_module(timeline, call.row) ? std::set<Key>{key_of(timeline, call.row)}
-                                         : std::set<Key>();
-    for (const Key& key : keys) {
+        : has_module(timeline, call.row) ? std::set<ModuleName>{key_of(timeline, call.row)}
+                                         : std::set<ModuleName>();
+    for (const ModuleName& key : keys) {
       ModuleRow& module = rows[key];
       module.backward_host_ns += timeline.duration_ns(call.row);
       module.backward_device_ns += call.device_total_ns;
@@ -150,7 +151,7 @@ void add_backward(std::map<Key, ModuleRow>& rows, const RankTimeline& timeline,
 
 std::vector<ModuleRow> module_table(const std::vector<RankView>& ranks,
                                     const std::vector<CallTree>& trees) {
-  std::map<Key, ModuleRow> rows;
+  std::map<ModuleName, ModuleRow> rows;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const RankTimeline& timeline = *ranks[i].timeline;
     const std::vector<bool> backward = inside_backward(timeline, trees[i]);

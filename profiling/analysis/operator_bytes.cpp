@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/real.hpp"
 #include "profiling/analysis/element_wise.hpp"
 
 namespace sidestream::analysis {
@@ -10,7 +11,7 @@ namespace {
 
 using In = OperatorInputs;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 double type_size(const In& in, std::size_t place) {
   return place < in.types.size() ? size_of_type(in.types[place]) : 0;
@@ -145,10 +146,6 @@ std::optional<double> embedding(const In& in) {
   const Dims table = in.tensor(0), indices = in.tensor(1);
   if (table.size() != 2 || type_size(in, 0) == 0) return std::nullopt;
   return bytes_of(in, 1) + 2 * element_count(indices) * real(table[1]) * type_size(in, 0);
-}
-
-std::optional<double> if_any(double bytes) {
-  return bytes > 0 ? std::optional(bytes) : std::nullopt;
 }
 
 // The gradient of the input reads the weight, that of the weight reads the input: each moves both

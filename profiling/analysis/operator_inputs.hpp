@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct OperatorInputs {
                                                 [](const Dims& one) { return !one.empty(); });
   }
 };
+
+// Nothing for an amount of work that is 0: shapes were missing then.
+inline std::optional<double> if_any(double amount) {
+  return amount > 0 ? std::optional(amount) : std::nullopt;
+}
 
 // Bytes of one element by the name of its C++ type; 0 for a name that is not known.
 double size_of_type(std::string_view type);

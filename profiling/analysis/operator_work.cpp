@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/real.hpp"
 #include "profiling/analysis/element_work.hpp"
 #include "profiling/analysis/operator_bytes.hpp"
 
@@ -15,7 +16,7 @@ using Flops = std::optional<double>;
 
 using Inputs = OperatorInputs;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 using Product = std::optional<MatrixProduct>;
 
@@ -83,7 +84,7 @@ Flops convolution(const Inputs& in) {
 
 // aten::convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation,
 // transposed, output_padding, groups, output_mask): one convolution for each gradient.
-Flops convolution_backward(const Inputs& in) {
+Flops convolution_gradient_flops(const Inputs& in) {
   const Dims gradient = in.tensor(0), input = in.tensor(1), weight = in.tensor(2);
   if (gradient.size() < 3 || weight.size() != gradient.size()) return std::nullopt;
   const double one = convolution_of(in.value(7) == "True" ? input : gradient, weight);
@@ -157,7 +158,7 @@ constexpr std::array<Counter, 33> kCounters = {{
     {.name = "aten::baddbmm", .product = added_product},
     {.name = "aten::addbmm", .product = added_product},
     {.name = "aten::convolution", .flops = convolution},
-    {.name = "aten::convolution_backward", .flops = convolution_backward},
+    {.name = "aten::convolution_backward", .flops = convolution_gradient_flops},
     {.name = "aten::_scaled_dot_product_flash_attention", .flops = attention},
     {.name = "aten::_scaled_dot_product_efficient_attention", .flops = attention},
     {.name = "aten::_scaled_dot_product_cudnn_attention", .flops = attention},

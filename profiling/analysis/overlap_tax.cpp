@@ -17,16 +17,16 @@ constexpr std::int64_t kLeastAlone = 3;  // calls, for a mean that stands for so
 using Key =
     std::tuple<std::string_view, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
 
-struct Sums {
+struct TaxSums {
   std::int64_t alone = 0, beside = 0, alone_ns = 0, beside_ns = 0;
 };
 
 // By numbers first: texts are compared once a kernel, not once a call.
-void add_rank(const RankView& rank, const IntervalSet& steps, std::map<Key, Sums>& kernels) {
+void add_rank(const RankView& rank, const IntervalSet& steps, std::map<Key, TaxSums>& kernels) {
   if (rank.activity.communication.empty()) return;
   const trace::RankTimeline& timeline = *rank.timeline;
   const NameClasses classes(timeline.names);
-  std::unordered_map<std::uint64_t, Sums*> known;
+  std::unordered_map<std::uint64_t, TaxSums*> known;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const auto detail = timeline.device(row);
     if (timeline.kind(row) != trace::Kind::kKernel || !detail) continue;
@@ -34,9 +34,9 @@ void add_rank(const RankView& rank, const IntervalSet& steps, std::map<Key, Sums
     if (!steps.contains(timeline.start_ns(row))) continue;
     const Interval interval{timeline.start_ns(row), timeline.end_ns(row)};
     const std::int64_t shared_ns = rank.activity.communication.length_within_ns(interval);
-    Sums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail->shape];
+    TaxSums*& place = known[std::uint64_t{timeline.name_id(row)} << 32 | detail->shape];
     if (place == nullptr) place = &kernels[{timeline.name(row), detail->grid, detail->block}];
-    Sums& sums = *place;
+    TaxSums& sums = *place;
     if (shared_ns == 0) {
       ++sums.alone;
       sums.alone_ns += interval.length_ns();
@@ -51,7 +51,7 @@ void add_rank(const RankView& rank, const IntervalSet& steps, std::map<Key, Sums
 
 OverlapTax overlap_tax(const std::vector<RankView>& ranks) {
   OverlapTax tax;
-  std::map<Key, Sums> kernels;
+  std::map<Key, TaxSums> kernels;
   std::set<int> numbers;  // a rank has a file for each window
   std::vector<std::vector<Interval>> plain(ranks.size());
   visit_plain_steps(

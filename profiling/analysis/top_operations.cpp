@@ -29,7 +29,7 @@ std::optional<double> arithmetic_of(const OperatorWork& work) {
   return work.flops ? work.flops : work.element_flops;
 }
 
-struct Sums {
+struct OperationSums {
   std::int64_t calls = 0, total_ns = 0;
   KnownWork flops, bytes;
   bool bytes_at_least = false;
@@ -41,7 +41,7 @@ struct Sums {
     bytes.add(work.bytes, duration_ns);
     bytes_at_least = bytes_at_least || work.bytes_at_least;
   }
-  void add(const Sums& other) {
+  void add(const OperationSums& other) {
     calls += other.calls;
     total_ns += other.total_ns;
     flops.add(other.flops.total(), other.flops.time_ns);
@@ -52,7 +52,7 @@ struct Sums {
     occupied_ns += other.occupied_ns;
   }
 };
-using ByName = std::map<std::pair<std::string, Kind>, Sums>;
+using ByName = std::map<std::pair<std::string, Kind>, OperationSums>;
 
 OperatorWork work_of_collective(const RankTimeline& timeline, std::size_t row) {
   const std::int64_t bytes = collective_facts(timeline, row).bytes;
@@ -111,7 +111,7 @@ class ShapeCount {
   std::map<std::tuple<std::size_t, trace::NameId, trace::NameId, trace::NameId>, double> flops_;
 };
 
-void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
+void add_occupancy(const RankTimeline& timeline, std::size_t row, OperationSums& sums) {
   const auto detail = timeline.device(row);
   if (!detail || detail->occupancy_percent < 0) return;
   const double duration = static_cast<double>(timeline.duration_ns(row));
@@ -121,10 +121,11 @@ void add_occupancy(const RankTimeline& timeline, std::size_t row, Sums& sums) {
 
 void add_device_rank(const RankView& rank, const StepRows& rows, ByName& all) {
   const RankTimeline& timeline = *rank.timeline;
-  std::vector<std::array<Sums, kDeviceKinds>> of_name(timeline.names.size());
+  std::vector<std::array<OperationSums, kDeviceKinds>> of_name(timeline.names.size());
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     if (!trace::is_device_work(timeline.kind(row)) || !rows.contain(row)) continue;
-    Sums& sums = of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
+    OperationSums& sums =
+        of_name[timeline.name_id(row)][static_cast<std::size_t>(timeline.kind(row))];
     ++sums.calls;
     sums.total_ns += timeline.duration_ns(row);
     sums.add(work_of_copy(timeline, row), timeline.duration_ns(row));
@@ -137,11 +138,11 @@ void add_device_rank(const RankView& rank, const StepRows& rows, ByName& all) {
       of_name[timeline.name_id(one.row)][0].add(one.work, timeline.duration_ns(one.row));
       shapes.add(timeline.name_id(one.row), one.operator_row, one.work);
     });
-    shapes.move_to([&](std::size_t name) -> Sums& { return of_name[name][0]; });
+    shapes.move_to([&](std::size_t name) -> OperationSums& { return of_name[name][0]; });
   }
   for (trace::NameId id = 0; id < of_name.size(); ++id) {
     for (std::size_t kind = 0; kind < kDeviceKinds; ++kind) {
-      const Sums& sums = of_name[id][kind];
+      const OperationSums& sums = of_name[id][kind];
       if (sums.calls > 0) all[{std::string(timeline.names[id]), static_cast<Kind>(kind)}].add(sums);
     }
   }
@@ -163,7 +164,7 @@ void add_host_rank(const RankView& rank, const StepRows& rows, ByName& all) {
     const bool phase = kind == Kind::kHostRange && what == NameClass::kComputeRange;
     const bool collective = kind == Kind::kHostRange && what == NameClass::kCollectiveRange;
     if (kind != Kind::kOperator && !phase && !collective) continue;
-    Sums& sums = all[{std::string(timeline.name(one.row)), kind}];
+    OperationSums& sums = all[{std::string(timeline.name(one.row)), kind}];
     ++sums.calls;
     sums.total_ns += one.self_ns;
     if (collective) {
@@ -174,7 +175,7 @@ void add_host_rank(const RankView& rank, const StepRows& rows, ByName& all) {
     if (!launches_only) sums.add(done.work, done.time_ns);
     shapes.add(timeline.name_id(one.row), done.row, done.work);
   }
-  shapes.move_to([&](std::size_t name) -> Sums& {
+  shapes.move_to([&](std::size_t name) -> OperationSums& {
     return all[{std::string(timeline.names[static_cast<trace::NameId>(name)]), Kind::kOperator}];
   });
 }
@@ -189,7 +190,8 @@ std::vector<ShapedWork> most_first(const ByShapes& shaped) {
   return list;
 }
 
-Operation operation_of(const std::string& name, Kind kind, const Sums& sums, double all_ns) {
+Operation operation_of(const std::string& name, Kind kind, const OperationSums& sums,
+                       double all_ns) {
   const double total = static_cast<double>(sums.total_ns);
   return {.name = name,
           .kind = kind,

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 26> kTensorCoreWords = {
 // What the same libraries call kernels of the ordinary units: their names go on like the others.
 constexpr std::array<std::string_view, 3> kOrdinaryWords = {"ffma", "simt", "Simt"};
 
-struct Sums {
+struct UseSums {
   double window_ns = 0, kernels_ns = 0;
   double compute_ns = 0, tensor_core_ns = 0, counted_ns = 0;
   double sm_ns = 0, occupied_ns = 0, occupancy_known_ns = 0;
@@ -137,7 +137,7 @@ class KernelNames {
 };
 
 void add_kernel(const std::optional<trace::DeviceDetail>& detail, const NameFacts& name,
-                double inside_ns, Sums& sums) {
+                double inside_ns, UseSums& sums) {
   if (!name.is_collective) {
     sums.compute_ns += inside_ns;
     if (name.is_counted) sums.counted_ns += inside_ns;
@@ -148,7 +148,7 @@ void add_kernel(const std::optional<trace::DeviceDetail>& detail, const NameFact
   sums.occupied_ns += inside_ns * static_cast<double>(detail->occupancy_percent) / 100;
 }
 
-void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& sums) {
+void add_rank(const RankView& rank, const TensorCoreCounters& counters, UseSums& sums) {
   if (rank.activity.where != Where::kDevice) return;
   const trace::RankTimeline& timeline = *rank.timeline;
   const IntervalSet kernels = rank.activity.compute | rank.activity.communication;
@@ -174,7 +174,7 @@ void add_rank(const RankView& rank, const TensorCoreCounters& counters, Sums& su
   sums.sm_ns += sm_ns.value_or(0);
 }
 
-std::string tensor_core_source(const Sums& sums) {
+std::string tensor_core_source(const UseSums& sums) {
   if (sums.counted_ns == 0) return "kernel names";
   if (sums.counted_ns == sums.compute_ns) return "counters";
   const long percent = std::lround(100 * sums.counted_ns / sums.compute_ns);
@@ -193,7 +193,7 @@ bool uses_tensor_cores(std::string_view kernel) {
 
 Utilisation find_utilisation(const std::vector<RankView>& ranks,
                              const TensorCoreCounters& counters) {
-  Sums sums;
+  UseSums sums;
   for (const RankView& rank : ranks) add_rank(rank, counters, sums);
   Utilisation found;
   const bool all_known = sums.window_ns > 0 && !has_hidden_kernels(ranks);

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kOperations = 20;
 
-Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
+Json known_or_null(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 
 Json by_rank(const std::map<int, double>& values) {
   Json json = Json::object();
@@ -126,8 +126,8 @@ Json operation_of(const analysis::Operation& one, double all_steps_ns) {
 
 Json collective_of(const analysis::CollectiveRow& row) {
   return {{"name", row.name},
-          {"bucket", known(row.bucket)},
-          {"bytes", known(row.bytes)},
+          {"bucket", known_or_null(row.bucket)},
+          {"bytes", known_or_null(row.bytes)},
           {"count", row.count},
           {"transfer_ns", or_null(row.transfer_ns)},
           {"wait_ns", or_null(row.wait_ns)},
@@ -165,7 +165,7 @@ Json hang_of(const analysis::Hang& hang) {
                      {"step", or_null(one.step)},
                      {"phase", one.phase.empty() ? Json() : Json(one.phase)},
                      {"collective", one.waits() ? Json(one.collective) : Json()},
-                     {"bucket", known(one.bucket)},
+                     {"bucket", known_or_null(one.bucket)},
                      {"since_ns", one.since_ns}});
   return {{"is_sure", hang.is_sure},
           {"awaited", hang.awaited()},

@@ -21,7 +21,6 @@ namespace sidestream::report {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 std::optional<double> median_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
@@ -37,7 +36,8 @@ void append(const std::optional<double>& value, std::vector<double>& values) {
   if (value) values.push_back(*value);
 }
 
-void take_line(const Json& line, Figures& figures, RunMetrics& metrics, LoggedFigures& logged) {
+void take_line(const nlohmann::json& line, Figures& figures, RunMetrics& metrics,
+               LoggedFigures& logged) {
   append(figures.take(line, "tokens_per_s", core::bounds::kRate), logged.tokens_per_s);
   append(figures.take(line, "mfu_palm", kMfuBounds), logged.mfu_palm);
   const std::optional<double> mfu = figures.take(line, "mfu", kMfuBounds);
@@ -68,10 +68,10 @@ void read_lines(const fs::path& file, RunMetrics& metrics) {
     const std::size_t end = std::min(content.find('\n', start), content.size());
     const std::string_view text = std::string_view(content).substr(start, end - start);
     try {
-      const Json line = Json::parse(text);
+      const nlohmann::json line = nlohmann::json::parse(text);
       figures.go_to_line(number);
       if (line.is_object()) take_line(line, figures, metrics, logged);
-    } catch (const Json::exception& error) {
+    } catch (const nlohmann::json::exception& error) {
       const core::JsonPlace place{.file = file.string(),
                                   .offset_bytes = start,
                                   .expected = "one JSON object in line " + std::to_string(number)};
@@ -100,14 +100,14 @@ constexpr std::array<PartName, 9> kParts = {{{"productive_s", "productive"},
                                              {"idle_s", "idle"},
                                              {"other_s", "other"}}};
 
-double figure_or_0(const Json& object, const char* key, const core::NumberBounds& bounds,
+double figure_or_0(const nlohmann::json& object, const char* key, const core::NumberBounds& bounds,
                    Figures& figures) {
   return figures.take(object, key, bounds).value_or(0);
 }
 
 // All of it, or nothing: parts of what is not known are none. A remainder may be below 0, and what
 // is left for it where a ledger has lost lines.
-void fill_wall_time(const Json& account, Figures& figures, RunMetrics& metrics) {
+void fill_wall_time(const nlohmann::json& account, Figures& figures, RunMetrics& metrics) {
   const int refused = figures.refused();
   metrics.wall_s = figure_or_0(account, "wall_s", core::bounds::kSeconds, figures);
   metrics.wall_time.clear();
@@ -119,26 +119,26 @@ void fill_wall_time(const Json& account, Figures& figures, RunMetrics& metrics) 
   metrics.wall_time.clear();
 }
 
-void read_wall_time(const Json& run, Figures& figures, RunMetrics& metrics) {
+void read_wall_time(const nlohmann::json& run, Figures& figures, RunMetrics& metrics) {
   const auto account = run.find("ettr_account");
   if (account != run.end() && account->is_object()) fill_wall_time(*account, figures, metrics);
 }
 
 // Nothing where the run names none, or not as it should.
-void read_late_ranks(const Json& verdict, Figures& figures, OwnVerdict& own) {
+void read_late_ranks(const nlohmann::json& verdict, Figures& figures, OwnVerdict& own) {
   const auto late = verdict.find("straggler");
   if (late == verdict.end() || !late->is_object()) return;
   const auto ranks = late->find("ranks");
   if (ranks == late->end() || !ranks->is_array()) return;
   own.late_cost_ns = figure_or_0(*late, "cost_ns_per_step", core::bounds::kCount, figures);
-  for (const Json& rank : *ranks) {
+  for (const nlohmann::json& rank : *ranks) {
     if (rank.is_number_integer() && trace::is_rank_number(rank.get<std::int64_t>()))
       own.late_ranks.push_back(rank.get<int>());
   }
 }
 
 // Its compute is under the word of what it computed on. All of it, or nothing.
-void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
+void read_verdict(const nlohmann::json& run, Figures& figures, RunMetrics& metrics) {
   const auto found = run.find("verdict");
   if (found == run.end() || !found->is_object()) return;
   const int refused = figures.refused();
@@ -157,7 +157,7 @@ void read_verdict(const Json& run, Figures& figures, RunMetrics& metrics) {
 }
 
 // Null where there is none that can be read.
-Json read_record(const fs::path& file, RunMetrics& metrics) {
+nlohmann::json read_record(const fs::path& file, RunMetrics& metrics) {
   const std::optional<std::string> content = text_of_file(file, metrics);
   if (!content) return nullptr;
   core::FileFault fault{.file = file.string(),
@@ -165,10 +165,10 @@ Json read_record(const fs::path& file, RunMetrics& metrics) {
                         .expected = "the record of a run",
                         .found = ""};
   try {
-    Json record = Json::parse(*content);
+    nlohmann::json record = nlohmann::json::parse(*content);
     if (record.is_object()) return record;
     fault.found = "a value of type " + std::string(record.type_name());
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     fault = core::json_fault({.file = fault.file, .expected = fault.expected}, *content, error);
   }
   metrics.faults.push_back(fault.text() + ": what it says of the run is left out");
@@ -177,7 +177,7 @@ Json read_record(const fs::path& file, RunMetrics& metrics) {
 
 }  // namespace
 
-void take_account(const Json& account, const std::string& file, RunMetrics& metrics) {
+void take_account(const nlohmann::json& account, const std::string& file, RunMetrics& metrics) {
   Figures figures(file + ": its account", metrics.refused_figures);
   fill_wall_time(account, figures, metrics);
   metrics.ettr.reset();
@@ -193,7 +193,7 @@ RunMetrics read_run_metrics(const std::vector<fs::path>& paths) {
     if (!folder) continue;
     read_lines(*folder / "metrics.jsonl", metrics);
     const fs::path record = *folder / "run.json";
-    const Json run = read_record(record, metrics);
+    const nlohmann::json run = read_record(record, metrics);
     if (!run.is_object()) break;
     Figures figures(record.string(), metrics.refused_figures);
     metrics.ettr = figures.take(run, "ettr", kShare);

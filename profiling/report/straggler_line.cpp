@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "core/base/real.hpp"
 #include "profiling/report/table.hpp"
 #include "profiling/statistics/late_rank.hpp"
 
 namespace sidestream::report {
 namespace {
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 std::string nobody_for_sure(const analysis::Analysis& all) {
   if (all.usually_last) {

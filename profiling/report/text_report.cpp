@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/real.hpp"
 #include "profiling/analysis/verdict.hpp"
 #include "profiling/report/straggler_line.hpp"
 #include "profiling/report/summary.hpp"
@@ -18,7 +19,7 @@ using analysis::Analysis;
 constexpr std::size_t kShownOperations = 8;
 constexpr std::size_t kShownCollectives = 8;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 // What a run that hangs is looked at for comes before everything else.
 std::string fault_text(const Analysis& all, std::size_t width) {

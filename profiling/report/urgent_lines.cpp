@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/real.hpp"
 #include "profiling/report/table.hpp"
 #include "profiling/statistics/late_rank.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 using analysis::Analysis;
 
-double real(std::int64_t value) { return static_cast<double>(value); }
+using core::real;
 
 std::string place_text(const analysis::StandingRank& one) {
   const std::string step = one.step ? fmt::format(" of step {}", *one.step) : "";

@@ -18,7 +18,6 @@ namespace {
 
 namespace bounds = core::bounds;
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 std::string text_of_file(const fs::path& file) {
   try {
@@ -35,24 +34,24 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-double number_at(const Json& line, const char* key) {
-  const Json& value = line.at(key);
+double number_or_nan(const nlohmann::json& line, const char* key) {
+  const nlohmann::json& value = line.at(key);
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
 
 template <typename T>
-std::optional<T> maybe(const Json& object, const char* key) {
+std::optional<T> maybe(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || found->is_null()) return std::nullopt;
   return found->get<T>();
 }
 
 // Null is what a trainer writes for no finite number; empty: not evaluated.
-std::optional<double> val_loss_of(const Json& line) {
-  return line.contains("val_loss") ? std::optional(number_at(line, "val_loss")) : std::nullopt;
+std::optional<double> val_loss_of(const nlohmann::json& line) {
+  return line.contains("val_loss") ? std::optional(number_or_nan(line, "val_loss")) : std::nullopt;
 }
 
-std::int64_t step_number_of(const Json& line, const core::JsonPlace& place) {
+std::int64_t step_number_of(const nlohmann::json& line, const core::JsonPlace& place) {
   const double number = core::number_within(line, "step", bounds::kCount, place);
   if (number != std::floor(number))
     throw core::DataError(core::FileFault{place.file, place.offset_bytes,
@@ -61,13 +60,13 @@ std::int64_t step_number_of(const Json& line, const core::JsonPlace& place) {
   return static_cast<std::int64_t>(number);
 }
 
-RecordedStep step_of(const Json& line, const core::JsonPlace& place) {
+RecordedStep step_of(const nlohmann::json& line, const core::JsonPlace& place) {
   constexpr double kRounding_s = 1e-4;
   const double step_s = core::number_within(line, "batch_cost_s", bounds::kSeconds, place);
   const core::NumberBounds of_step = {
       0, 1.01 * step_s + kRounding_s};  // waiting for data is a part of it
   return {.step = step_number_of(line, place),
-          .loss = number_at(line, "loss"),
+          .loss = number_or_nan(line, "loss"),
           .step_ms = step_s * 1e3,
           .reader_ms = core::number_within(line, "reader_cost_s", of_step, place) * 1e3,
           .memory_bytes = core::maybe_number_within(line, "memory_bytes", bounds::kCount, place),
@@ -87,22 +86,22 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
         .offset_bytes = start,
         .expected = fmt::format("a line of metrics as one JSON object in line {}", number)};
     try {
-      steps.push_back(step_of(Json::parse(line), place));
-    } catch (const Json::exception& error) {
+      steps.push_back(step_of(nlohmann::json::parse(line), place));
+    } catch (const nlohmann::json::exception& error) {
       throw core::DataError(core::json_fault(place, line, error));
     }
   }
   return steps;
 }
 
-std::string plain(const Json& value) {
+std::string plain(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 void read_record(const fs::path& file, RecordedRun& run) {
   const std::string content = text_of_file(file);
   try {
-    const Json record = Json::parse(content);
+    const nlohmann::json record = nlohmann::json::parse(content);
     for (const char* key : {"world_size", "threads_per_rank", "backend", "precision", "parameters"})
       run.environment[key] = plain(record.at(key));
     run.environment["processor"] = plain(record.at("machine").at("processor"));
@@ -113,13 +112,13 @@ void read_record(const fs::path& file, RecordedRun& run) {
       if (const auto value = maybe<std::string>(record.at("machine"), key))
         run.environment[key] = *value;
     }
-    if (const auto numa = maybe<Json>(record, "numa")) {
+    if (const auto numa = maybe<nlohmann::json>(record, "numa")) {
       run.environment["numa_nodes"] = plain(numa->at("nodes"));
       run.environment["numa_nodes_of_rank"] = plain(numa->at("nodes_of_rank"));
       if (const auto farthest = maybe<int>(*numa, "farthest"))
         run.environment["numa_farthest"] = std::to_string(*farthest);
     }
-    if (const auto data = maybe<Json>(record, "data")) {
+    if (const auto data = maybe<nlohmann::json>(record, "data")) {
       run.data = {.train = maybe<std::string>(*data, "train_fingerprint").value_or(""),
                   .validation = maybe<std::string>(*data, "validation_fingerprint").value_or("")};
     }
@@ -129,13 +128,13 @@ void read_record(const fs::path& file, RecordedRun& run) {
     run.started_at = maybe<std::string>(record, "started_at").value_or("");
     run.exit_code = maybe<int>(record, "exit_code");
     run.last_step = maybe<std::int64_t>(record, "last_step");
-    const Json& performance = record.at("performance");
+    const nlohmann::json& performance = record.at("performance");
     if (performance.is_null()) return;
     const core::JsonPlace place{.file = file.string(), .expected = "the record of a run"};
     run.exposed_comm_ms =
         core::maybe_number_within(performance, "exposed_comm_ms_p50", bounds::kMilliseconds, place);
     run.tokens_per_s = core::maybe_number_within(performance, "tokens_per_s", bounds::kRate, place);
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     throw core::DataError(
         core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},
                          content, error));
