@@ -47,6 +47,10 @@ int run(comm::MpiEnvironment& environment) {
   the_environment = &environment;
   quieten_other_ranks(environment.rank());
   int failed = RUN_ALL_TESTS();
+  if (::testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
+    std::fprintf(stderr, "no test has this name: a filter that finds nothing would pass\n");
+    failed = 1;
+  }
   if (environment.failure_flag()->load()) environment.abort(failed == 0 ? 0 : 1);
   if (environment.active())
     MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -2,13 +2,12 @@
 // that run_in_namespaces.sh makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <sstream>
 #include <string>
 
 #include "tests/comm/mpi_job.hpp"
+#include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::test {
 namespace {
@@ -21,14 +20,6 @@ Outcome run_on_nodes(const std::string& ranks, const std::string& scenario,
                      const std::string& limits = "timeout 40") {
   return run_command(limits + " " SIDESTREAM_NODES_SCRIPT " " SIDESTREAM_MPIEXEC " " + ranks +
                      " --enable-recovery " SIDESTREAM_FAILURE_PROGRAM " " + scenario);
-}
-
-// Not there yet.
-std::string file_that_says_that_it_runs() {
-  const std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / ("runs." + std::to_string(getpid()));
-  std::filesystem::remove(file);
-  return file.string();
 }
 
 void expect_noticed_within_two_seconds(const Outcome& outcome, const std::string& victim) {
@@ -82,7 +73,8 @@ TEST(NodesFailuresTest, announce_failure_endsWhatItsOwnRankHasInFlight) {
 // Nothing says that the other node is gone, so the deadline has to. (Open MPI's launcher waits for
 // that node for ever: launch/run ends it, here the script does.)
 TEST(NodesFailuresTest, wait_silentCableIsNoticedByTheDeadline) {
-  const std::string runs = file_that_says_that_it_runs();
+  const core::ScratchFolder folder;
+  const std::string runs = (folder / "runs").string();
   const Outcome outcome = run_on_nodes(
       "1 1", "for-ever on",
       "env SIDESTREAM_TEST_RUNS=" + runs + " SIDESTREAM_LINK_SILENT_WHEN='until [ -e " + runs +
@@ -104,7 +96,8 @@ std::string in_containers(const std::string& beside, const std::string& scenario
 }
 
 TEST(ContainersTest, processNumbersOfAnotherContainerAreNotWatched) {
-  const std::string runs = file_that_says_that_it_runs();
+  const core::ScratchFolder folder;
+  const std::string runs = (folder / "runs").string();
   const std::string until_it_runs = "until [ -e " + runs + " ]; do sleep 0.1; done";
   const Outcome outcome = run_command(
       "export SIDESTREAM_TEST_RUNS=" + runs + "; timeout 60 " +

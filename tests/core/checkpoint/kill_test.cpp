@@ -128,7 +128,10 @@ TEST(KillTest, a_valid_checkpoint_is_found_after_every_kill) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) save_forever(store, first_step, *committed);
-    while (*committed < first_step) std::this_thread::yield();
+    while (*committed < first_step) {
+      ASSERT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "the child stopped by itself";
+      std::this_thread::yield();
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
     ::kill(child, SIGKILL);
     int status = 0;

@@ -54,6 +54,20 @@ TEST(AssemblyTest, dataParallelConfig_scalesTheLossOfFp16Only) {
   EXPECT_EQ(fixed.scale, 128);
 }
 
+TEST(AssemblyTest, scheduleConfig_hasWhatTheFlagsSay) {
+  TrainOptions options;
+  options.steps = 70;
+  options.schedule = {.lr = 0.25, .min_lr_ratio = 0.5, .kind = "wsd", .warmup_steps = 9};
+
+  const optim::ScheduleConfig config = schedule_config(options);
+
+  EXPECT_EQ(config.kind, optim::ScheduleKind::kWsd);
+  EXPECT_EQ(config.lr, 0.25);
+  EXPECT_EQ(config.min_lr_ratio, 0.5);
+  EXPECT_EQ(config.steps, 70);
+  EXPECT_EQ(config.warmup_steps, 9);
+}
+
 // Nobody waits for a line: its numbers come while the next step runs.
 TEST(AssemblyTest, lookAt_waitsForNumbersOnlyWhereSomethingIsDoneWithTheWeights) {
   TrainOptions options;

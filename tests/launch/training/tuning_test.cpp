@@ -1,14 +1,22 @@
 #include "launch/process/tuning.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <optional>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include <ATen/Parallel.h>
+
 #include "core/base/processors.hpp"
+#include "launch/process/kept_memory.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -80,6 +88,59 @@ TEST(TuningTest, thread_that_is_not_to_be_pinned_has_the_number_of_its_share_alo
 TEST(TuningTest, cores_that_the_system_does_not_tell_are_not_shared_out) {
   EXPECT_EQ(pin_and_set_threads({}, {.index = 1, .count = 2}, std::nullopt), 1);
   EXPECT_EQ(pin_and_set_threads({}, {}, 2), 2);
+}
+
+// A product below the smallest normal number, as the processor makes it.
+float denormal_product() {
+  volatile float small = 1e-38f;
+  volatile float tenth = 0.1f;
+  return small * tenth;
+}
+
+// Of the threads of LibTorch's pool, those where the product is zero.
+int threads_that_flush(int threads) {
+  std::atomic<int> zeros = 0;
+  at::parallel_for(0, threads, 1, [&](std::int64_t begin, std::int64_t end) {
+    if (denormal_product() == 0) zeros += static_cast<int>(end - begin);
+  });
+  return zeros;
+}
+
+TEST(TuningTest, denormals_are_zero_on_all_threads_while_they_are_flushed) {
+  const int threads = at::get_num_threads();
+
+  flush_denormals_on_all_threads(true);
+  const int flushed = threads_that_flush(threads);
+  flush_denormals_on_all_threads(false);
+
+  EXPECT_EQ(flushed, threads);
+  EXPECT_EQ(threads_that_flush(threads), 0);
+}
+
+// Pages that the system has to give this process for 64 MiB that it has had and freed.
+long faults_of_memory_used_again() {
+  constexpr std::size_t kBytes = 64 << 20;
+  keep_freed_memory();
+  rusage before{}, after{};
+  for (int i = 0; i < 2; ++i) {
+    getrusage(RUSAGE_SELF, &before);
+    auto* const memory = static_cast<volatile char*>(std::malloc(kBytes));
+    for (std::size_t at = 0; at < kBytes; at += 4096) memory[at] = 1;
+    std::free(const_cast<char*>(memory));
+    getrusage(RUSAGE_SELF, &after);
+  }
+  return after.ru_minflt - before.ru_minflt;
+}
+
+// In a process of its own: what is kept stays kept.
+TEST(TuningTest, memory_that_is_freed_is_kept) {
+  const pid_t child = fork();
+  if (child == 0) _exit(faults_of_memory_used_again() < 100 ? 0 : 1);
+  int status = 0;
+  waitpid(child, &status, 0);
+
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 }  // namespace

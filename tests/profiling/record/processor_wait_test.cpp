@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -32,24 +33,22 @@ TEST(ProcessorWaitTest, is_nothing_where_no_thread_wanted_a_processor) {
   EXPECT_FALSE(processor_wait({}, {}, 1000).has_value());
 }
 
-void keep_busy_for(std::chrono::milliseconds time) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
 // Four times as many threads as processors: each has one for a quarter of the time, and nothing
 // that another program does makes that more.
 TEST(ProcessorWaitTest, is_seen_of_this_process) {
   const ProcessorWait wait;
-  std::vector<std::thread> threads(4 * std::max(1u, std::thread::hardware_concurrency()));
-  for (std::thread& one : threads)
-    one = std::thread([] { keep_busy_for(std::chrono::milliseconds(400)); });
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> threads(4 * std::max(1u, std::thread::hardware_concurrency()));
+  for (std::jthread& one : threads)
+    one = std::jthread([&] {
+      while (!over) {
+      }
+    });
   std::this_thread::sleep_for(std::chrono::milliseconds(350));
 
   const std::optional<double> share = wait.share();
 
-  for (std::thread& one : threads) one.join();
+  over = true;
   const bool kernel_keeps_times = read_threads().begin()->second.run_ns > 0;
   ASSERT_EQ(share.has_value(), kernel_keeps_times);
   EXPECT_GT(share.value_or(0.5), 0.3);

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/base/file.hpp"
 #include "tests/core/base/scratch_folder.hpp"
