@@ -5,7 +5,7 @@
 // are there, for a gradient of the loss of `scale`; backward multiplies by what is missing.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -1,5 +1,7 @@
 #include "model/gpt2.hpp"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include <optional>
 
 #include "core/base/error.hpp"

@@ -2,7 +2,7 @@
 // position.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/config.hpp"
 #include "model/modules.hpp"

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "model/config.hpp"
 #include "model/gradient_memory.hpp"

@@ -1,5 +1,7 @@
 #include "model/mlp_language_model.hpp"
 
+#include <torch/nn/modules/container/modulelist.h>
+
 #include "model/head.hpp"
 
 namespace sidestream::model {

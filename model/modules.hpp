@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 namespace sidestream::model {
 

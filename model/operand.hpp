@@ -4,7 +4,9 @@
 #include <functional>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace sidestream::model {
 

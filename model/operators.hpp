@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/config.hpp"
 #include "model/gradient_memory.hpp"

@@ -3,7 +3,7 @@
 // numbers.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operand.hpp"
 

@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/base/copy_engine.hpp"
 #include "model/operand.hpp"

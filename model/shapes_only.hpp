@@ -2,7 +2,7 @@
 // names and sizes and no memory.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace sidestream::model {
 

@@ -4,7 +4,8 @@
 
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -31,7 +31,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "parallel/config.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace sidestream::parallel {
 

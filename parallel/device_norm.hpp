@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/optim/device_kernels.hpp"
 #include "parallel/device_tools.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/work.hpp"
 #include "core/base/copy_engine.hpp"

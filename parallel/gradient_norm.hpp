@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "parallel/gradient_space.hpp"
 #include "parallel/parameter_space.hpp"

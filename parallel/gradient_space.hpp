@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "core/base/dtype.hpp"

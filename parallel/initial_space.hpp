@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "parallel/bucket_plan.hpp"

@@ -1,7 +1,8 @@
 // Tensors of a module that no optimizer updates and forwards may: BatchNorm's running statistics.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 

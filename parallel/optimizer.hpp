@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/optim/stochastic_rounding.hpp"
 #include "parallel/config.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/base/dtype.hpp"
 #include "parallel/parameter_list.hpp"

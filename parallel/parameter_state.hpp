@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "parallel/optimizer.hpp"
 #include "parallel/parameter_space.hpp"

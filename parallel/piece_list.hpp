@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "parallel/parameter_space.hpp"
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "core/base/copy_engine.hpp"

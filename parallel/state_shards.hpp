@@ -10,7 +10,7 @@
 #include <functional>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "parallel/bucket_plan.hpp"

@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/base/copy_engine.hpp"
 #include "parallel/state_slices.hpp"

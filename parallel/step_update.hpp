@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "parallel/config.hpp"
 #include "parallel/device_tools.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "core/base/dtype.hpp"
 #include "core/base/error.hpp"

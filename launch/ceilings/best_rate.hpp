@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace sidestream::launch {
 

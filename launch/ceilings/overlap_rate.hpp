@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "launch/ceilings/collective_trial.hpp"
 #include "launch/ceilings/repetitions.hpp"

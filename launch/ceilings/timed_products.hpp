@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/work.hpp"
 #include "launch/ceilings/best_rate.hpp"

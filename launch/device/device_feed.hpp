@@ -12,7 +12,7 @@
 #include <memory>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/cuda/handles.hpp"
 #include "core/data/loader.hpp"

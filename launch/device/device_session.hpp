@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "comm/cuda/driver.hpp"
@@ -28,7 +28,8 @@ class DeviceSession {
   const torch::Device& device() const noexcept { return device_; }
   bool on_gpu() const noexcept { return !device_.is_cpu(); }
   const std::shared_ptr<comm::cuda::Driver>& driver() const noexcept { return driver_; }
-  std::string name() const;  // "NVIDIA H200", or the processor's
+  std::string name() const;     // "NVIDIA H200", or the processor's
+  std::string pci_bus() const;  // "0000:3B:00.0"; empty on the processor
 
   // Of a GPU, what is free but for what libraries take.
   std::int64_t usable_bytes() const;

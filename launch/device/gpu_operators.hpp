@@ -2,7 +2,7 @@
 // device that the calling thread has chosen.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "launch/options/train_options.hpp"

@@ -6,7 +6,8 @@
 #include <functional>
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 namespace sidestream::launch {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "comm/cuda/handles.hpp"
 

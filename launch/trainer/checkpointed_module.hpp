@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "launch/trainer/checkpointed_model.hpp"
 #include "parallel/data_parallel.hpp"

@@ -22,7 +22,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "launch/watch/heartbeat.hpp"

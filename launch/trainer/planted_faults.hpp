@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "core/faults/fault_injector.hpp"
 #include "parallel/data_parallel.hpp"

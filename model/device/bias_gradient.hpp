@@ -1,7 +1,7 @@
 // The gradient of a bias on a device: sums over rows, in an order that is the same in every run.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 

@@ -2,7 +2,7 @@
 // two kernels, which add the rows to what the tied head has left, and a sum for the positions.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/operators.hpp"

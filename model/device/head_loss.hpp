@@ -3,7 +3,7 @@
 // before the next chunk. The backward pass only hands those out.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/fused/gradient_place.hpp"

@@ -5,7 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "core/base/dtype.hpp"
 #include "model/device/device_kernels.hpp"

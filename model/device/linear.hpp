@@ -2,7 +2,7 @@
 // is written where it is wanted.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/fused/gradient_place.hpp"

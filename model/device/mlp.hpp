@@ -3,7 +3,7 @@
 // activation where it was not kept.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/fused/mlp.hpp"

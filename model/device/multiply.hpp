@@ -2,7 +2,7 @@
 // LibTorch's elsewhere.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/operators.hpp"

@@ -2,7 +2,7 @@
 // the rows and one for the sums of weight and bias.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/device/launch_queue.hpp"
 #include "model/operators.hpp"

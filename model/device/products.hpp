@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace sidestream::model::device {
 

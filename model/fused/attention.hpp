@@ -7,7 +7,7 @@
 // need no transposition of a T x T matrix.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace sidestream::model::fused {
 

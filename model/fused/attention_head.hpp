@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/block_product.hpp"
 #include "model/kernels/prefetch.hpp"

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/kernels/block_product.hpp"
 

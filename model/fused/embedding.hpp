@@ -2,7 +2,7 @@
 // found already.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/autograd.h>
+#include <torch/types.h>
 
 #include "model/gradient_memory.hpp"
 

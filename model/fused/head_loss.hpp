@@ -3,7 +3,7 @@
 // next chunk. The backward pass only hands those out.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"

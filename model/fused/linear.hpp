@@ -1,7 +1,7 @@
 // x weight + bias, the bias added while a block of the product is in the cache.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"

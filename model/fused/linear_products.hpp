@@ -1,7 +1,7 @@
 // The products of a linear layer, y = x weight + bias, over flattened rows.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/product.hpp"
 

@@ -3,7 +3,7 @@
 // through the cache.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/gradient_place.hpp"
 #include "model/operators.hpp"

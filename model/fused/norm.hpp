@@ -1,7 +1,7 @@
 // Layer norm, alone or after a residual addition, in one pass over the rows each way.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/operators.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "model/fused/product.hpp"
 

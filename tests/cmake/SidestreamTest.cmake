@@ -26,6 +26,11 @@ function(sidestream_add_loaded_library name source)
   set_target_properties(${name} PROPERTIES COMPILE_OPTIONS "" LINK_OPTIONS "")
 endfunction()
 
+# sidestream_compile_test(<target>): a fifth less time to compile; what is tested is compiled as ever.
+function(sidestream_compile_test target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+endfunction()
+
 function(sidestream_add_test name)
   cmake_parse_arguments(arg "TORCH;ALONE" "TIMEOUT" "SOURCES;LIBRARIES;RANKS;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -33,8 +38,7 @@ function(sidestream_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE sidestream::options ${arg_LIBRARIES} GTest::gtest GTest::gmock)
-  # A fifth less time to compile; what is tested is compiled as ever.
-  target_compile_options(${name} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+  sidestream_compile_test(${name})
   if(arg_TORCH)
     sidestream_use_torch(${name} PRIVATE)
     list(APPEND arg_LABELS torch)

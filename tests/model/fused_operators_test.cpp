@@ -3,6 +3,7 @@
 #include "model/fused/fused_operators.hpp"
 
 #include <gtest/gtest.h>
+#include <torch/nn/functional/embedding.h>
 
 #include <ATen/Parallel.h>
 

@@ -2,6 +2,8 @@
 #include "model/language_model.hpp"
 
 #include <gtest/gtest.h>
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adamw.h>
 
 #include <limits>
 #include <map>

@@ -2,6 +2,7 @@
 // that says what, and no silent wrong weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/embedding.h>
 
 #include <cmath>
 #include <functional>

@@ -1,6 +1,8 @@
 #include "parallel/module_buffers.hpp"
 
 #include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
 
 #include "parallel/data_parallel.hpp"
 #include "tests/parallel/thread_communicator.hpp"

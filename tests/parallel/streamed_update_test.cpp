@@ -19,8 +19,9 @@ namespace {
 using parallel::DataParallel;
 using parallel::StateResidence;
 
-constexpr std::int64_t kWide = 6007;  // several pieces in the large weights, the last ones odd
-constexpr std::size_t kSomePieces = 40000;
+constexpr std::int64_t kStreamedWidth =
+    6007;  // several pieces in the large weights, the last ones odd
+constexpr std::size_t kSliceElements = 40000;
 
 // Copies by direction and number: "in 3" is the fourth slice that comes.
 class NumberedCopies final : public comm::cuda::FakeDriver {
@@ -57,7 +58,7 @@ struct StreamedUpdateTest : testing::Test {
   std::shared_ptr<NumberedCopies> driver = std::make_shared<NumberedCopies>(kStates);
   comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
   comm::SingleCommunicator alone;
-  ToyOptions options{.hidden = kWide,
+  ToyOptions options{.hidden = kStreamedWidth,
                      .config = {.parameter_dtype = core::DType::kBFloat16,
                                 .optimizer = {.state_residence = StateResidence::kHost}}};
   int updates = 0;
@@ -68,7 +69,7 @@ struct StreamedUpdateTest : testing::Test {
       driver->enqueue(name == "adamw" ? "adamw " + std::to_string(updates++) : name, stream);
     };
     options.tools.kernels = kernels;
-    options.tools.state_slice_elements = kSomePieces;
+    options.tools.state_slice_elements = kSliceElements;
     options.tools.current_stream = [this] { return compute; };
     options.tools.make_copies = [this] {
       return comm::cuda::make_stream_copies(
@@ -82,7 +83,7 @@ struct StreamedUpdateTest : testing::Test {
 };
 
 TEST_F(StreamedUpdateTest, slices_comeAndGoWhileOthersAreUpdated) {
-  ToyNet net(0, kWide);
+  ToyNet net(0, kStreamedWidth);
   DataParallel replicas(net, alone, options.config, options.tools);
 
   run_toy_step(net, replicas, alone, options, 1);
@@ -112,7 +113,7 @@ TEST_F(StreamedUpdateTest, slices_comeAndGoWhileOthersAreUpdated) {
 }
 
 TEST_F(StreamedUpdateTest, steps_neverWaitForTheDevice) {
-  ToyNet net(0, kWide);
+  ToyNet net(0, kStreamedWidth);
   DataParallel replicas(net, alone, options.config, options.tools);
   const int synchronizations = driver->synchronizations;
   driver->hold();  // nothing on the device is ever done
@@ -127,7 +128,7 @@ TEST_F(StreamedUpdateTest, steps_neverWaitForTheDevice) {
 
 TEST_F(StreamedUpdateTest, end_givesEverythingBack) {
   {
-    ToyNet net(0, kWide);
+    ToyNet net(0, kStreamedWidth);
     DataParallel replicas(net, alone, options.config, options.tools);
     run_toy_step(net, replicas, alone, options, 1);
     EXPECT_EQ(driver->pinned_alive, kStates);

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+#include <torch/types.h>
 
 #include "comm/communicator.hpp"
 #include "parallel/data_parallel.hpp"

@@ -16,13 +16,13 @@ void gelu(const Tensor& before, const Tensor& activation) {
                          before);
 }
 
-struct Backward {
+struct GeluGradients {
   Tensor before, activation, bias;
 };
 
-Backward backward(const Tensor& before, const Tensor& grad) {
+GeluGradients backward(const Tensor& before, const Tensor& grad) {
   const std::int64_t rows = before.size(0), width = before.size(1), parts = row_parts(rows, width);
-  Backward out{grad, at::empty_like(before), at::empty({width}, before.options())};
+  GeluGradients out{grad, at::empty_like(before), at::empty({width}, before.options())};
   const Tensor partial = at::full({parts, width}, 1e9, before.options().dtype(at::kFloat));
   const auto queue = tested_queue();
   queue->launch(&DeviceKernels::gelu_backward,
@@ -107,12 +107,12 @@ TEST_F(GeluKernelsTest, backward_is_that_of_autograd) {
       const Tensor value = at::gelu(leaf, "tanh");
       value.backward(wide(grad));
 
-      const Backward found = backward(before, grad.clone());
+      const GeluGradients found = backward(before, grad.clone());
 
       expect_near(found.before, leaf.grad(), "gradient");
       expect_near(found.activation, value.detach(), "activation");
       expect_near(found.bias, leaf.grad().sum(0), "bias");
-      const Backward apart = backward(shifted(before), shifted(grad));
+      const GeluGradients apart = backward(shifted(before), shifted(grad));
       EXPECT_TRUE(torch::equal(apart.before, found.before)) << "not at 16 bytes";
       EXPECT_TRUE(torch::equal(apart.activation, found.activation));
       EXPECT_TRUE(torch::equal(apart.bias, found.bias));
@@ -131,7 +131,7 @@ TEST_F(GeluKernelsTest, slope_far_from_zero_is_one_or_nothing) {
 
 TEST_F(GeluKernelsTest, activation_that_is_not_wanted_is_not_written) {
   const Tensor before = random({5, 64}, at::kBFloat16), grad = random({5, 64}, at::kBFloat16);
-  const Backward whole = backward(before, grad.clone());
+  const GeluGradients whole = backward(before, grad.clone());
 
   const Tensor gradient = grad.clone(),
                partial = at::empty({5, 64}, grad.options().dtype(at::kFloat));

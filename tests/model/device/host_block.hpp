@@ -147,6 +147,8 @@ struct HostGrid {
   }
 };
 
+// All kernels of all types: compiled once, in host_kernels.cpp.
+extern template class KernelsOn<HostGrid>;
 using HostKernels = KernelsOn<HostGrid>;
 
 }  // namespace sidestream::model::device

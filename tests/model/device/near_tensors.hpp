@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "tests/model/device/tested_queue.hpp"
 #include "tests/model/operator_outcome.hpp"
