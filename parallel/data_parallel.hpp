@@ -115,8 +115,9 @@ class DataParallel {
   // After grad_norm() of this step, on every rank the same. Waits for a device.
   std::string first_bad_gradient() const;
 
-  // On a device: the step whose norm was not finite, since which updates change nothing; 0: there
-  // is none. On host ranks grad_norm() says it step by step: 0. Waits for the device.
+  // On a device: the step whose norm was not finite, counted as by steps_taken(), since which
+  // updates change nothing; 0: there is none. On host ranks grad_norm() says it step by step: 0.
+  // Waits for the device.
   std::int64_t first_bad_step() const;
 
   // For calls that must not come inside of a step: throws Error that names `call`.

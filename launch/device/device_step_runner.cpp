@@ -111,6 +111,7 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
 }
 
 void DeviceStepRunner::begin_outcome(std::int64_t step) {
+  skipped_before_ = step - 1 - parts_.replicas.steps_taken();
   outcome_ = {.lr = optim::learning_rate(config_.schedule, step)};
   loss_scale_news_.begin(step);
 }
@@ -180,10 +181,16 @@ StepNumbers& DeviceStepRunner::read_oldest(bool stop_requested) {
   return numbers;
 }
 
+// The device counts updates: fewer than steps, where an earlier part of the run has left some out.
+std::int64_t DeviceStepRunner::bad_step_of(const optim::StepScalars& scalars) const {
+  const auto bad_update = static_cast<std::int64_t>(scalars.first_bad_step);
+  return bad_update == 0 ? 0 : bad_update + skipped_before_;
+}
+
 // A norm that is not finite is that of the summed gradients: the same on all ranks, and from its
 // step on the device has changed nothing.
 void DeviceStepRunner::judge(const LateStep& late, int first_bad_rank, StepNumbers& numbers) const {
-  const auto bad_step = static_cast<std::int64_t>(late.scalars.first_bad_step);
+  const std::int64_t bad_step = bad_step_of(late.scalars);
   if (bad_step == 0 && is_left_out(late.scalars)) return;
   const bool is_dynamic = config_.loss_scale.kind == optim::LossScaling::kDynamic;
   const bool is_finite = bad_step == 0 && std::isfinite(late.scalars.grad_norm);

@@ -46,6 +46,7 @@ class DeviceStepRunner final : public Stepper {
   void ask(std::int64_t step);
   void look(std::int64_t step, const std::function<bool()>& stop_requested);
   StepNumbers& read_oldest(bool stop_requested);
+  std::int64_t bad_step_of(const optim::StepScalars& scalars) const;  // 0: none
   void judge(const LateStep& late, int first_bad_rank, StepNumbers& numbers) const;
   void tell_loss_scale(const optim::StepScalars& scalars, StepNumbers& numbers);
   bool is_left_out(const optim::StepScalars& scalars) const;
@@ -58,6 +59,9 @@ class DeviceStepRunner final : public Stepper {
   torch::Tensor loss_sum_;                    // one double on the device
   std::vector<comm::cuda::OwnedEvent> ends_;  // of the last kStepsAhead steps
   std::int64_t steps_queued_ = 0;
+  // Updates of earlier steps that were not taken. Of all steps on their way to the host: where one
+  // may be left out, each is read before the next.
+  std::int64_t skipped_before_ = 0;
   LossScaleNews loss_scale_news_;
   StepOutcome outcome_;
   std::unique_ptr<GraphedStep> graphed_;  // null: every step is queued

@@ -79,6 +79,11 @@ struct DeviceRun {
   DeviceStepRunner steps;
 };
 
+void poison(const model::LanguageModel& model) {
+  const torch::NoGradGuard no_grad;
+  model.parameters().front().view(-1)[0] = NAN;
+}
+
 bool no_stop() { return false; }
 Look never(std::int64_t) { return Look::kNone; }
 Look late(std::int64_t) { return Look::kLate; }
@@ -230,10 +235,7 @@ TEST_F(DeviceStepTest, step_in_which_the_ranks_agree_to_stop_has_its_numbers) {
 TEST_F(DeviceStepTest, late_step_that_is_not_finite_ends_the_run_with_its_number) {
   DeviceRun device(*this, late);
   device.steps.run(1, no_stop);
-  {
-    const torch::NoGradGuard no_grad;
-    device.model->parameters().front().view(-1)[0] = NAN;
-  }
+  poison(*device.model);
   EXPECT_FALSE(device.steps.run(2, no_stop).numbers.front().anomaly);
 
   const StepOutcome outcome = device.steps.run(3, no_stop);
@@ -246,11 +248,7 @@ TEST_F(DeviceStepTest, late_step_that_is_not_finite_ends_the_run_with_its_number
 TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_its_step) {
   DeviceRun device(*this, at_once_in(4));
   device.steps.run(1, no_stop);
-  {
-    const torch::NoGradGuard no_grad;
-    auto weight = device.model->parameters().front();
-    weight.view(-1)[0] = NAN;
-  }
+  poison(*device.model);
   device.steps.run(2, no_stop);
   device.steps.run(3, no_stop);
 
@@ -259,6 +257,25 @@ TEST_F(DeviceStepTest, norm_that_is_not_finite_ends_the_run_with_the_number_of_i
   ASSERT_TRUE(outcome.anomaly);
   EXPECT_EQ(outcome.anomaly->text(), "step 2: the gradient norm is not finite");
   EXPECT_FALSE(outcome.updated);
+}
+
+// As after a resume: the device counts updates, and of the steps before two have none.
+TEST_F(DeviceStepTest, bad_step_has_the_number_of_the_run_where_earlier_updates_were_skipped) {
+  constexpr std::int64_t kFirst = 5;
+  for (const std::int64_t looked_at : {kFirst + 1, kFirst + 3}) {
+    DeviceRun device(*this, at_once_in(looked_at));
+    device.replicas.set_steps_taken(kFirst - 3);
+    device.steps.run(kFirst, no_stop);
+    poison(*device.model);
+    for (std::int64_t step = kFirst + 1; step < looked_at; ++step) device.steps.run(step, no_stop);
+
+    const StepNumbers outcome = numbers_of(device.steps, looked_at);
+
+    ASSERT_TRUE(outcome.anomaly);
+    EXPECT_EQ(outcome.anomaly->text(), looked_at == kFirst + 1
+                                           ? "step 6: the loss of rank 0 is not finite"
+                                           : "step 6: the gradient norm is not finite");
+  }
 }
 
 // Losses, norms and scales of the processor, with a step that overflows, whoever looks when.

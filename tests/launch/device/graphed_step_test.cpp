@@ -122,6 +122,11 @@ struct GraphedRun {
   DeviceStepRunner steps;
 };
 
+void poison(const model::LanguageModel& model) {
+  const torch::NoGradGuard no_grad;
+  model.parameters().front().view(-1)[0] = NAN;
+}
+
 std::vector<float> weights_of(const model::LanguageModel& model) {
   std::vector<float> weights;
   for (const torch::Tensor& parameter : model.parameters()) {
@@ -245,15 +250,26 @@ TEST_F(GraphedStepTest, planted_loss_is_found_with_the_number_of_its_step) {
 TEST_F(GraphedStepTest, loss_that_is_not_finite_in_a_replay_has_rank_and_step) {
   GraphedRun graphed(*this, Graph::kOn);
   for (std::int64_t step = 1; step <= 9; ++step) graphed.steps.run(step, no_stop);
-  {
-    const torch::NoGradGuard no_grad;
-    graphed.model->parameters().front().view(-1)[0] = NAN;
-  }
+  poison(*graphed.model);
 
   const StepNumbers outcome = graphed.step(10);
 
   ASSERT_TRUE(outcome.anomaly);
   EXPECT_EQ(outcome.anomaly->text(), "step 10: the loss of rank 0 is not finite");
+}
+
+// As after a resume: the device counts updates, and of the steps before two have none.
+TEST_F(GraphedStepTest, bad_step_of_a_replay_has_the_number_of_the_run) {
+  GraphedRun graphed(*this, Graph::kOn);
+  graphed.replicas.set_steps_taken(2);
+  for (std::int64_t step = 5; step <= 13; ++step) graphed.steps.run(step, no_stop);
+  ASSERT_TRUE(script->has_graph);
+  poison(*graphed.model);
+
+  const StepNumbers outcome = graphed.step(14);
+
+  ASSERT_TRUE(outcome.anomaly);
+  EXPECT_EQ(outcome.anomaly->text(), "step 14: the loss of rank 0 is not finite");
 }
 
 TEST_F(GraphedStepTest, failed_capture_leaves_replicas_between_two_steps) {
