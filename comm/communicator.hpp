@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "comm/collective_capture.hpp"
+#include "comm/peer_failure.hpp"
 #include "comm/peer_progress.hpp"
 #include "comm/purpose.hpp"
 #include "comm/topology.hpp"
@@ -161,9 +162,9 @@ class Communicator {
   // thread, never throws; takes up to 0.7 s where peers of other nodes are told by messages.
   virtual void announce_failure(std::string_view message) noexcept = 0;
 
-  // What a peer has announced, as far as it can be seen without a collective. Callable from any
-  // thread, does not block.
-  virtual std::optional<std::string> failure_of_peer() const { return std::nullopt; }
+  // What a peer has announced, or that it is gone, as far as it can be seen without a collective.
+  // Callable from any thread, does not block.
+  virtual std::optional<PeerFailure> failure_of_peer() const { return std::nullopt; }
 
   // What this rank is busy with, for the messages of others when it is late. Callable from one
   // thread at a time, costs nothing worth mentioning.

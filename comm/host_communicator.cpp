@@ -352,11 +352,11 @@ Allocation HostCommunicator::allocate_privately(std::size_t bytes) {
 }
 
 // An idle progress thread takes in messages of other nodes: they show in its failure.
-std::optional<std::string> HostCommunicator::failure_of_peer() const {
+std::optional<PeerFailure> HostCommunicator::failure_of_peer() const {
   if (board_) {
-    if (auto message = board_->failure_of_peer()) return message;
+    if (auto message = board_->failure_of_peer()) return PeerFailure{.text = std::move(*message)};
   }
-  return engine_->failure_text();
+  return engine_->failure_of_peer();
 }
 
 void HostCommunicator::announce_failure(std::string_view message) noexcept {

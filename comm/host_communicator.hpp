@@ -56,7 +56,7 @@ class HostCommunicator final : public Communicator {
   Allocation allocate(std::size_t bytes) override;
   std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
-  std::optional<std::string> failure_of_peer() const override;
+  std::optional<PeerFailure> failure_of_peer() const override;
   void note_activity(ranges::Phase phase, std::int64_t step) noexcept override {
     if (board_) board_->note_activity(phase, step);
   }

@@ -117,10 +117,10 @@ bool ProgressEngine::failed() const {
   return failure_ != nullptr;
 }
 
-std::optional<std::string> ProgressEngine::failure_text() const {
+std::optional<PeerFailure> ProgressEngine::failure_of_peer() const {
   const std::lock_guard lock(queue_mutex_);
   if (failure_ == nullptr || announced_itself_) return std::nullopt;
-  return text_of(failure_);
+  return PeerFailure{.text = text_of(failure_), .is_gone = is<core::DeadPeerError>(failure_)};
 }
 
 std::int64_t ProgressEngine::progress_cpu_ns() const noexcept {

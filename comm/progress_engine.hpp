@@ -21,6 +21,7 @@
 #include "comm/backoff.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/operation.hpp"
+#include "comm/peer_failure.hpp"
 #include "comm/peer_watch.hpp"
 
 namespace sidestream::comm {
@@ -58,8 +59,8 @@ class ProgressEngine {
 
   bool failed() const;
   bool is_idle() const;  // nothing is in flight; callable from any thread
-  // Not of what this rank has announced itself. Callable from any thread.
-  std::optional<std::string> failure_text() const;
+  // What has ended everything, unless this rank has announced it itself. Callable from any thread.
+  std::optional<PeerFailure> failure_of_peer() const;
   std::int64_t progress_cpu_ns() const noexcept;  // CPU time that the progress thread has used
 
  private:

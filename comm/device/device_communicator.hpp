@@ -39,7 +39,7 @@ class DeviceCommunicator : public Communicator {
   }
   bool is_in_flight() const noexcept override { return host_->is_in_flight(); }
   bool claim_message() noexcept override { return host_->claim_message(); }
-  std::optional<std::string> failure_of_peer() const override { return host_->failure_of_peer(); }
+  std::optional<PeerFailure> failure_of_peer() const override { return host_->failure_of_peer(); }
   std::int64_t device_memory_taken() const override;
 
   // On the device, zero-filled.

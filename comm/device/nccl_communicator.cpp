@@ -234,7 +234,7 @@ Work NcclCommunicator::launch(const Call& call, const CollectiveOptions& options
 void NcclCommunicator::start_on_device(const Call& call, const Launch& launch) {
   try {
     link_->launch(launch, [&] {
-      if (const auto message = host().failure_of_peer()) watchdog_->fail_with_peer(call, *message);
+      if (const auto failure = host().failure_of_peer()) watchdog_->fail_with_peer(call, *failure);
     });
   } catch (const nccl::PeersLate& late) {
     watchdog_->fail(call, late.what() + ("; missing: " + missing_ranks(call.sequence)));

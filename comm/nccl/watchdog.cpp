@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "comm/more_time.hpp"
-#include "core/base/error.hpp"
+#include "core/base/dead_peer_error.hpp"
 
 namespace sidestream::comm::nccl {
 namespace {
@@ -59,15 +59,18 @@ void Watchdog::fail_with_nccl(const Call& call, const std::string& cause) {
   Deadline deadline(kTimeToNameAPeer);
   for (; !deadline.is_over() && !ending_; deadline.tick()) {
     rethrow_failure();
-    if (const auto message = hooks_.peer_failure()) fail_with_peer(call, *message);
+    if (const auto failure = hooks_.peer_failure()) fail_with_peer(call, *failure);
     std::this_thread::sleep_for(kBetweenLooksAtPeers);
   }
   fail(call, cause);
 }
 
-void Watchdog::fail_with_peer(const Call& call, const std::string& message) {
-  const std::string text = prefix_of(call) + ": a peer has stopped: " + message;
-  fail_with(std::make_exception_ptr(core::PeerError(text)), text);
+// Whoever catches it waits for a peer that can still speak, and for no other.
+void Watchdog::fail_with_peer(const Call& call, const PeerFailure& failure) {
+  const std::string text = prefix_of(call) + ": a peer has stopped: " + failure.text;
+  fail_with(failure.is_gone ? std::make_exception_ptr(core::DeadPeerError(text))
+                            : std::make_exception_ptr(core::PeerError(text)),
+            text);
   throw_first();
 }
 
@@ -128,7 +131,7 @@ void Watchdog::check_front() {
   }
   if (const std::string error = hooks_.async_error(); !error.empty())
     fail_with_nccl(front->call, error);
-  if (const auto message = hooks_.peer_failure()) fail_with_peer(front->call, *message);
+  if (const auto failure = hooks_.peer_failure()) fail_with_peer(front->call, *failure);
   if (!front->deadline) front->deadline.emplace(front->limit);
   front->deadline->tick();
   if (front->deadline->is_over() && may_speak()) {

@@ -20,6 +20,7 @@
 #include "comm/call.hpp"
 #include "comm/cuda/handles.hpp"
 #include "comm/deadline.hpp"
+#include "comm/peer_failure.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::comm::nccl {
@@ -37,7 +38,7 @@ struct DeviceOperation {
 // What the watchdog asks and does; all callable from its thread.
 struct WatchdogHooks {
   std::function<std::string()> async_error;                    // empty: none
-  std::function<std::optional<std::string>()> peer_failure;    // what a peer said before it stopped
+  std::function<std::optional<PeerFailure>()> peer_failure;    // what a peer said before it stopped
   std::function<std::string(std::uint64_t sequence)> missing;  // who has not come to an operation
   std::function<void()> on_start;                              // of the thread
   std::function<void(const std::string& message)> on_failure;
@@ -64,8 +65,9 @@ class Watchdog {
   // The same in NCCL's words: its connections to a peer that has gone break before the peers' watch
   // names that one, which is waited for a moment. Throws PeerError then.
   [[noreturn]] void fail_with_nccl(const Call& call, const std::string& cause);
-  // What a peer said before it stopped. Throws PeerError, or what came before.
-  [[noreturn]] void fail_with_peer(const Call& call, const std::string& message);
+  // What a peer said before it stopped, or that it is gone. Throws PeerError, DeadPeerError, or
+  // what came before.
+  [[noreturn]] void fail_with_peer(const Call& call, const PeerFailure& failure);
 
   // Blocks the calling thread until the event is done; looks for failures meanwhile.
   void wait(const cuda::OwnedEvent& event) const;

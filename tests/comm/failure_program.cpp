@@ -120,8 +120,9 @@ void outlive(Communicator& communicator, int victim) {
   while (!communicator.failure_of_peer()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(
       std::chrono::steady_clock::now() - begin);
-  std::fprintf(stderr, "noticed after %d ms: %s\n", static_cast<int>(ms.count()),
-               communicator.failure_of_peer()->c_str());
+  const auto failure = communicator.failure_of_peer();
+  std::fprintf(stderr, "noticed after %d ms%s: %s\n", static_cast<int>(ms.count()),
+               failure->is_gone ? ", it is gone" : "", failure->text.c_str());
   std::this_thread::sleep_for(kUntilAllHaveNoticed);
   communicator.barrier();
 }

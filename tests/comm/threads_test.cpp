@@ -189,7 +189,7 @@ TEST_P(ThreadsTest, anotherThread_mayLookAtAnyTime) {
     std::jthread watchdog([&rank](const std::stop_token& stop) {
       while (!stop.stop_requested()) {
         rank.board().note_activity(ranges::Phase::kForward, 1);
-        EXPECT_FALSE(rank.engine().failure_text().has_value());
+        EXPECT_FALSE(rank.engine().failure_of_peer().has_value());
         EXPECT_FALSE(rank.board().failure_of_peer().has_value());
         static_cast<void>(rank.engine().is_idle());
         static_cast<void>(rank.flights().flights());
@@ -242,7 +242,7 @@ TEST_P(ThreadsTest, announcedFailure_endsWhatItsOwnRankHasInFlight) {
       EXPECT_THAT(error.what(), HasSubstr("told its peers that it failed: rank 0: out of memory"));
     }
     EXPECT_EQ(rank.failures(), 1);
-    EXPECT_FALSE(rank.engine().failure_text().has_value()) << "it is none of a peer";
+    EXPECT_FALSE(rank.engine().failure_of_peer().has_value()) << "it is none of a peer";
   });
 }
 

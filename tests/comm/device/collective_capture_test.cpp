@@ -110,7 +110,7 @@ TEST_F(CollectiveCaptureTest, capture_that_waits_for_a_failed_peer_ends_with_wha
   driver->start_capture(compute);
   capture.begin_capture();
   api->polls_until_launched = -1;  // for ever
-  record->peer_failure = "rank 1: out of memory";
+  record->peer_failure = {.text = "rank 1: out of memory"};
 
   try {
     start(*communicator, {.bucket = 1, .after = compute}).wait_on(compute);

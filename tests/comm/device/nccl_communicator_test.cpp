@@ -235,19 +235,12 @@ TEST_F(NcclCommunicatorTest, broken_connection_is_explained_by_the_peer_that_has
   std::this_thread::sleep_for(50ms);
   {
     const std::lock_guard lock(record->mutex);
-    record->peer_failure = "rank 1 has died";
+    record->peer_failure = {.text = "rank 1 has died", .is_gone = true};
   }
 
-  EXPECT_THROW(
-      {
-        try {
-          work.wait();
-        } catch (const core::Error& error) {
-          EXPECT_THAT(error.what(), HasSubstr("rank 1 has died"));
-          throw;
-        }
-      },
-      core::PeerError);
+  EXPECT_THAT(failure_of(work), HasSubstr("rank 1 has died"));
+  EXPECT_TRUE(is_of_a_dead_peer([&] { start(*communicator, {}).wait(); }))
+      << "nobody else will tell people about it";
   driver->release();
 }
 
@@ -258,10 +251,12 @@ TEST_F(NcclCommunicatorTest, failure_of_a_peer_reaches_who_waits_for_the_device)
 
   {
     const std::lock_guard lock(record->mutex);
-    record->peer_failure = "rank 3: out of memory";
+    record->peer_failure = {.text = "rank 3: out of memory"};
   }
 
   EXPECT_THAT(failure_of(work), HasSubstr("a peer has stopped: rank 3: out of memory"));
+  EXPECT_FALSE(is_of_a_dead_peer([&] { start(*communicator, {}).wait(); }))
+      << "that one tells people itself";
 }
 
 TEST_F(NcclCommunicatorTest, fault_of_the_device_is_thrown) {

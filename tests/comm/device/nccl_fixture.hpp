@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "comm/device/nccl_communicator.hpp"
+#include "core/base/dead_peer_error.hpp"
 #include "core/base/error.hpp"
 #include "tests/comm/device/fake_nccl.hpp"
 #include "tests/comm/device/scripted_host.hpp"
@@ -46,6 +48,17 @@ struct NcclTest : testing::Test {
       return error.what();
     }
     return "";
+  }
+  // Of a call that fails because of a peer.
+  static bool is_of_a_dead_peer(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const core::DeadPeerError&) {
+      return true;
+    } catch (const core::PeerError&) {
+      return false;
+    }
+    throw core::Error("the call has not failed");
   }
 };
 

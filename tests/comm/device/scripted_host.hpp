@@ -19,7 +19,7 @@ struct HostRecord {
   std::mutex mutex;
   std::vector<std::string> announced;
   bool gone = false;
-  std::optional<std::string> peer_failure;
+  std::optional<PeerFailure> peer_failure;
   std::string missing;                                // what describe_missing says
   std::vector<std::uint64_t> started;                 // what this rank has noted
   std::optional<std::chrono::milliseconds> deadline;  // of the last exchange, where it had its own
@@ -88,7 +88,7 @@ class ScriptedHost final : public Communicator {
     const std::lock_guard lock(record_->mutex);
     record_->announced.emplace_back(message);
   }
-  std::optional<std::string> failure_of_peer() const override {
+  std::optional<PeerFailure> failure_of_peer() const override {
     const std::lock_guard lock(record_->mutex);
     return record_->peer_failure;
   }
