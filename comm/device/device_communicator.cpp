@@ -29,7 +29,7 @@ std::shared_ptr<std::byte> DeviceCommunicator::add_block(std::size_t bytes) {
   } catch (const core::Error& error) {
     problem = error.what();
   }
-  for (const std::string& peer : host_->exchange(problem, {})) {
+  for (const std::string& peer : exchange(problem, {})) {
     if (peer != "ok") throw core::MemoryError("allocate on one of the ranks: " + peer);
   }
   const std::shared_ptr<void>& block = blocks_.back();

@@ -160,6 +160,29 @@ void NcclCommunicator::on_failure(const std::string& message) {
   link_->abort();
 }
 
+template <typename HostCall>
+auto NcclCommunicator::on_host(const HostCall& call) const {
+  try {
+    return call(host());
+  } catch (const core::Error&) {
+    watchdog_->rethrow_failure();
+    throw;
+  }
+}
+
+void NcclCommunicator::barrier(const CollectiveOptions& options) {
+  on_host([&](Communicator& ranks) { ranks.barrier(options); });
+}
+
+void NcclCommunicator::leave() {
+  on_host([](Communicator& ranks) { ranks.leave(); });
+}
+
+std::vector<std::string> NcclCommunicator::exchange(std::string_view mine,
+                                                    const CollectiveOptions& options) {
+  return on_host([&](Communicator& ranks) { return ranks.exchange(mine, options); });
+}
+
 void NcclCommunicator::announce_failure(std::string_view message) noexcept {
   host().announce_failure(message);
   link_->abort();  // what waits for this rank on the device would wait for ever
@@ -290,8 +313,7 @@ void NcclCommunicator::replayed(Stream stream) {
 
 // Over the host, before NCCL sees the call: blocks, so it is for looking for a fault.
 void NcclCommunicator::compare(const Call& call) {
-  const std::string difference =
-      call_difference(host().exchange(call_stamp(call), {.purpose = "calls"}));
+  const std::string difference = call_difference(exchange(call_stamp(call), {.purpose = "calls"}));
   if (!difference.empty()) watchdog_->fail(call, difference);
 }
 

@@ -49,6 +49,13 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
     return !watchdog_->idle() || host().is_in_flight();
   }
 
+  // Those of the host, but that a failure of NCCL is thrown as what it is: the host knows it only
+  // as something that this rank has told its peers.
+  void barrier(const CollectiveOptions& options) override;
+  void leave() override;
+  std::vector<std::string> exchange(std::string_view mine,
+                                    const CollectiveOptions& options) override;
+
   Work all_reduce(void* data, std::size_t count, core::DType dtype,
                   const CollectiveOptions& options) override;
   Work reduce_scatter(const void* input, void* output, std::size_t count_per_rank,
@@ -77,6 +84,9 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   void end_capture() noexcept override;
   void dropped() noexcept override { link_->note_graph(false); }
   void replayed(Stream stream) override;
+
+  template <typename HostCall>
+  auto on_host(const HostCall& call) const;
 
   using Launch = std::function<nccl::Result(nccl::Api&, nccl::Comm)>;
 

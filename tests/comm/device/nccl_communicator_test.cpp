@@ -6,6 +6,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 using NcclCommunicatorTest = NcclTest;
 
@@ -183,6 +184,31 @@ TEST_F(NcclCommunicatorTest, asynchronous_error_ends_everything_though_nobody_wa
   EXPECT_THROW(start(*communicator, {}).wait(), core::CollectiveError);
   const std::lock_guard lock(record->mutex);
   EXPECT_THAT(record->announced, ElementsAre(HasSubstr("bucket 1, 32 bytes): remote error")));
+}
+
+// The host side knows of it by what this rank has told its peers.
+TEST_F(NcclCommunicatorTest, asynchronous_error_is_what_calls_of_the_host_throw) {
+  const auto communicator = make();
+  driver->hold();
+  Work work = start(*communicator, {.bucket = 1, .deadline = 10s});
+
+  api->break_with("remote error: connection closed by peer");
+  while (!failed->load()) std::this_thread::sleep_for(1ms);
+
+  const std::vector<std::function<void()>> calls = {[&] { communicator->exchange("votes", {}); },
+                                                    [&] { communicator->barrier({}); },
+                                                    [&] { communicator->leave(); }};
+  for (const auto& call : calls) {
+    EXPECT_THAT(words_of(call), StartsWith("rank 0: all_reduce (operation 1, bucket 1, 32 bytes): "
+                                           "remote error: connection closed by peer"));
+  }
+}
+
+TEST_F(NcclCommunicatorTest, failure_that_is_none_of_nccl_stays_the_hosts) {
+  const auto communicator = make();
+  record->announced.emplace_back("the disk is full");
+
+  EXPECT_THAT(words_of([&] { communicator->barrier({}); }), HasSubstr("told its peers"));
 }
 
 TEST_F(NcclCommunicatorTest, operation_past_its_deadline_throws_in_wait_and_is_aborted) {

@@ -41,13 +41,17 @@ struct NcclTest : testing::Test {
   Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {
     return communicator.all_reduce(data.data(), data.size(), core::DType::kFloat32, options);
   }
-  std::string failure_of(Work& work) {
+  // Of the error that it throws; empty: none.
+  static std::string words_of(const std::function<void()>& call) {
     try {
-      work.wait();
+      call();
     } catch (const core::Error& error) {
       return error.what();
     }
     return "";
+  }
+  static std::string failure_of(Work& work) {
+    return words_of([&] { work.wait(); });
   }
   // Of a call that fails because of a peer.
   static bool is_of_a_dead_peer(const std::function<void()>& call) {

@@ -11,6 +11,7 @@
 
 #include "comm/communicator.hpp"
 #include "comm/single_communicator.hpp"
+#include "core/base/error.hpp"
 
 namespace sidestream::comm {
 
@@ -72,9 +73,11 @@ class ScriptedHost final : public Communicator {
                  const CollectiveOptions& options) override {
     return alone_.broadcast(data, count, dtype, 0, options);
   }
-  void barrier(const CollectiveOptions&) override {}
+  void barrier(const CollectiveOptions&) override { refuse_after_announcement(); }
+  void leave() override { refuse_after_announcement(); }
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override {
+    refuse_after_announcement();
     {
       const std::lock_guard lock(record_->mutex);
       record_->deadline = options.deadline;
@@ -96,6 +99,14 @@ class ScriptedHost final : public Communicator {
   PeerProgress* peer_progress() noexcept override { return &progress_; }
 
  private:
+  // As the engine of real host ranks does: the peers will not come any more.
+  void refuse_after_announcement() const {
+    const std::lock_guard lock(record_->mutex);
+    if (record_->announced.empty()) return;
+    throw core::CollectiveError("rank 0 has told its peers that it failed: " +
+                                record_->announced.front());
+  }
+
   std::shared_ptr<HostRecord> record_;
   ScriptedProgress progress_;
   Reply reply_;
