@@ -140,9 +140,10 @@ class Communicator {
   // ranks when one has no memory, CollectiveError, PeerError.
   virtual Allocation allocate(std::size_t bytes) = 0;
 
-  // The same, but that it lives as long as one of the pointers, where memory that the backend knows
-  // makes collectives faster. Null on all ranks elsewhere: any memory does there. All ranks call it
-  // with the same size; blocks. Throws as allocate().
+  // The same, but for as long as somebody has one of the pointers, where memory that the backend
+  // knows makes collectives faster. What all ranks have let go of ends with their next call of this
+  // or of allocate(), or with the communicator. Null on all ranks elsewhere: any memory does there.
+  // All ranks call it with the same size; blocks. Throws as allocate().
   virtual std::shared_ptr<std::byte> allocate_registered(std::size_t bytes) {
     static_cast<void>(bytes);
     return nullptr;

@@ -44,7 +44,7 @@ class DeviceCommunicator : public Communicator {
 
   // On the device, zero-filled.
   Allocation allocate(std::size_t bytes) override {
-    return {.data = add_block(bytes).get(), .bytes = bytes};
+    return {.data = kept_.emplace_back(make_block(bytes)).get(), .bytes = bytes};
   }
 
  protected:
@@ -54,8 +54,10 @@ class DeviceCommunicator : public Communicator {
   // Ends it in good order before an exception passes that all ranks throw together.
   void end_host() noexcept { host_.reset(); }
   cuda::Driver& driver() const noexcept { return *context_.driver; }
-  // As allocate(); held until the end of the communicator, and by who has the pointer.
-  std::shared_ptr<std::byte> add_block(std::size_t bytes);
+  // As Communicator::allocate_registered().
+  std::shared_ptr<std::byte> lend_block(std::size_t bytes) {
+    return lent_.emplace_back(make_block(bytes));
+  }
   const DeviceContext& context() const noexcept { return context_; }
 
   // Null is not returned: throws MemoryError.
@@ -66,12 +68,18 @@ class DeviceCommunicator : public Communicator {
     static_cast<void>(memory);
     static_cast<void>(bytes);
   }
+  // No rank has a pointer to their block any more; it ends next.
+  virtual void block_ends(void* memory) { static_cast<void>(memory); }
 
  private:
+  std::shared_ptr<std::byte> make_block(std::size_t bytes);
+  void end_unused_blocks();
+
   std::unique_ptr<Communicator> host_;
   DeviceContext context_;
   cuda::OwnedStream set_up_stream_;
-  std::vector<std::shared_ptr<void>> blocks_;
+  std::vector<std::shared_ptr<std::byte>> kept_;  // until the end
+  std::vector<std::shared_ptr<std::byte>> lent_;  // the same on all ranks
 };
 
 }  // namespace sidestream::comm

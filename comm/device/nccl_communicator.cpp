@@ -66,6 +66,7 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<Communicator> host, DeviceCon
       stream_(this->context().driver, cuda::Priority::kHigh),
       events_(std::make_shared<cuda::EventPool>(this->context().driver)) {
   connect();
+  windows_ = std::make_unique<nccl::Windows>(*link_);
   watch();
 }
 
@@ -139,18 +140,7 @@ std::string NcclCommunicator::missing_ranks(std::uint64_t sequence) const {
 NcclCommunicator::~NcclCommunicator() {
   const bool orderly = !watchdog_->failed() && std::uncaught_exceptions() == 0;
   watchdog_.reset();
-  orderly ? deregister_windows() : link_->abort();
-}
-
-// Before the communicator that they belong to, and before their memory.
-void NcclCommunicator::deregister_windows() noexcept {
-  try {
-    for (const nccl::Window window : windows_) {
-      link_->launch(
-          [&](nccl::Api& api, nccl::Comm comm) { return api.deregister_window(window, comm); });
-    }
-  } catch (const std::exception&) {  // NCCL's own end frees them, too
-  }
+  orderly ? windows_->remove_all() : link_->abort();  // before their memory goes
 }
 
 void NcclCommunicator::on_failure(const std::string& message) {
@@ -198,22 +188,32 @@ std::shared_ptr<void> NcclCommunicator::allocate_block(std::size_t bytes) {
           }};
 }
 
-// Devices that cannot give no window, and collectives take the ways that need none.
 void NcclCommunicator::block_allocated(void* memory, std::size_t bytes) {
   if (!registers()) return;
-  nccl::Window& window = windows_.emplace_back(nullptr);
+  const std::string call = "rank " + std::to_string(rank()) + ": NCCL cannot register " +
+                           std::to_string(bytes) + " bytes with the peers: ";
   try {
-    link_->launch([&](nccl::Api& api, nccl::Comm comm) {
-      return api.register_window(memory, bytes, &window, comm);
-    });
+    windows_->add(memory, bytes, [&] { throw_failure_of_peer(call); });
+  } catch (const core::PeerError&) {
+    link_->abort();  // NCCL may be at work on memory that ends here
+    throw;
   } catch (const core::CollectiveError& error) {
-    const std::string message = "rank " + std::to_string(rank()) + ": NCCL cannot register " +
-                                std::to_string(bytes) + " bytes with the peers: " + error.what() +
-                                ". --nccl-windows off does without";
+    const std::string message = call + error.what() + ". --nccl-windows off does without";
     announce_failure(message);
     throw core::CollectiveError(message);
   }
-  if (window == nullptr) windows_.pop_back();
+}
+
+// NCCL waits for all ranks: one that has stopped does not come.
+void NcclCommunicator::throw_failure_of_peer(const std::string& call) const {
+  const auto failure = host().failure_of_peer();
+  if (!failure) return;
+  std::rethrow_exception(error_of(*failure, call + "a peer has stopped: " + failure->text));
+}
+
+void NcclCommunicator::block_ends(void* memory) {
+  driver().finish_device();
+  windows_->remove(memory);
 }
 
 Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType dtype,

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <functional>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +16,7 @@
 #include "comm/nccl/api.hpp"
 #include "comm/nccl/link.hpp"
 #include "comm/nccl/watchdog.hpp"
+#include "comm/nccl/windows.hpp"
 
 namespace sidestream::comm {
 
@@ -43,7 +43,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
 
   // "nccl+windows" where NCCL could register memory of allocate().
   std::string_view backend_name() const noexcept override {
-    return windows_.empty() ? "nccl" : "nccl+windows";
+    return windows_->empty() ? "nccl" : "nccl+windows";
   }
   bool is_in_flight() const noexcept override {
     return !watchdog_->idle() || host().is_in_flight();
@@ -68,7 +68,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
                       const CollectiveOptions& options) override;
   // Null without windows, and where one rank is alone.
   std::shared_ptr<std::byte> allocate_registered(std::size_t bytes) override {
-    return registers() ? add_block(bytes) : nullptr;
+    return registers() ? lend_block(bytes) : nullptr;
   }
   void announce_failure(std::string_view message) noexcept override;
   CollectiveCapture* collective_capture() noexcept override { return this; }
@@ -93,7 +93,8 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   bool registers() const noexcept { return config_.tuning.windows && size() > 1; }
   std::shared_ptr<void> allocate_block(std::size_t bytes) override;
   void block_allocated(void* memory, std::size_t bytes) override;
-  void deregister_windows() noexcept;
+  void block_ends(void* memory) override;
+  void throw_failure_of_peer(const std::string& call) const;
   Call next_call(CallKind kind, std::size_t count, core::DType dtype, std::size_t bytes,
                  const CollectiveOptions& options);
   Work launch(const Call& call, const CollectiveOptions& options, const Launch& launch);
@@ -113,7 +114,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   std::shared_ptr<cuda::EventPool> events_;
   std::unique_ptr<nccl::Link> link_;
   std::unique_ptr<nccl::Watchdog> watchdog_;
-  std::list<nccl::Window> windows_;  // NCCL writes them when it is done
+  std::unique_ptr<nccl::Windows> windows_;
   std::uint64_t sequence_ = 0;
   bool captures_ = false;
   Captured captured_;

@@ -74,6 +74,7 @@ class Api {
   // Collective: memory of allocate(), of the same size on all ranks, at the same place for NCCL's
   // symmetric kernels. `window` is null afterwards where the devices cannot.
   virtual Result register_window(void* memory, std::size_t bytes, Window* window, Comm comm) = 0;
+  // On this rank alone (NCCL's documentation), when nothing on the device uses it any more.
   virtual Result deregister_window(Window window, Comm comm) = 0;
 
  protected:

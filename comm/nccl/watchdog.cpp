@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "comm/more_time.hpp"
-#include "core/base/dead_peer_error.hpp"
+#include "core/base/error.hpp"
 
 namespace sidestream::comm::nccl {
 namespace {
@@ -65,12 +65,9 @@ void Watchdog::fail_with_nccl(const Call& call, const std::string& cause) {
   fail(call, cause);
 }
 
-// Whoever catches it waits for a peer that can still speak, and for no other.
 void Watchdog::fail_with_peer(const Call& call, const PeerFailure& failure) {
   const std::string text = prefix_of(call) + ": a peer has stopped: " + failure.text;
-  fail_with(failure.is_gone ? std::make_exception_ptr(core::DeadPeerError(text))
-                            : std::make_exception_ptr(core::PeerError(text)),
-            text);
+  fail_with(error_of(failure, text), text);
   throw_first();
 }
 

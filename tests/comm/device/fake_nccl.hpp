@@ -34,7 +34,8 @@ class FakeNccl : public Api {
   int polls_until_launched = 0;
   std::string launch_failure;
   std::string group_failure;
-  int polls_until_registered = 0;  // though the call says that it is done, as NCCL's does
+  // Though the call says that it is done, as NCCL's does; -1: for ever.
+  int polls_until_registered = 0;
   bool has_memory = true;
   bool has_windows = true;  // whether the devices can register memory with each other
   std::string window_failure;
@@ -48,7 +49,8 @@ class FakeNccl : public Api {
   std::atomic<int> aborted{0}, abort_ended{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
   std::atomic<int> windows{0};  // that are registered
   int gathers_in_windows = 0;
-  Tuning tuning;  // of the last init
+  int freed_in_windows = 0;  // memory that was still registered
+  Tuning tuning;             // of the last init
 
   int built_version() const override { return built; }
   int runtime_version() override { return runtime; }
@@ -72,8 +74,12 @@ class FakeNccl : public Api {
     ++finalized;
     return {};
   }
-  void destroy(Comm) noexcept override { ++destroyed; }
+  void destroy(Comm) noexcept override {
+    forget_windows();
+    ++destroyed;
+  }
   void abort(Comm) noexcept override {
+    forget_windows();
     ++aborted;
     while (holds_abort) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++abort_ended;
@@ -102,20 +108,24 @@ class FakeNccl : public Api {
   void* allocate(std::size_t bytes) override {
     return has_memory ? driver_->allocate(bytes) : nullptr;
   }
-  void free(void* memory) noexcept override { driver_->free(memory); }
+  void free(void* memory) noexcept override {
+    if (is_in_window(memory)) ++freed_in_windows;
+    driver_->free(memory);
+  }
 
   Result register_window(void* memory, std::size_t bytes, Window* window, Comm) override {
+    const std::lock_guard lock(mutex_);
     if (!window_failure.empty()) return failed(window_failure);
     if (has_windows) {
       *window = memory;
       registered_[static_cast<const std::byte*>(memory)] = bytes;
       ++windows;
     }
-    const std::lock_guard lock(mutex_);
     polls_ = polls_until_registered;
     return {};
   }
   Result deregister_window(Window window, Comm) override {
+    const std::lock_guard lock(mutex_);
     registered_.erase(static_cast<const std::byte*>(window));
     --windows;
     return progress();
@@ -125,7 +135,12 @@ class FakeNccl : public Api {
   static Result failed(const std::string& text) {
     return {.status = Status::kFailed, .text = text};
   }
+  void forget_windows() noexcept {
+    const std::lock_guard lock(mutex_);
+    registered_.clear();
+  }
   bool is_in_window(const void* place) const {
+    const std::lock_guard lock(mutex_);
     const auto* byte = static_cast<const std::byte*>(place);
     return std::any_of(registered_.begin(), registered_.end(), [&](const auto& window) {
       return byte >= window.first && byte < window.first + window.second;
@@ -144,7 +159,7 @@ class FakeNccl : public Api {
   }
 
   std::shared_ptr<cuda::FakeDriver> driver_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::string async_failure_;
   std::map<const std::byte*, std::size_t> registered_;  // bytes, by where it begins
   int polls_ = 0;

@@ -65,6 +65,40 @@ TEST_F(NcclMemoryTest, registered_memory_outlives_the_communicator_that_knows_it
   EXPECT_EQ(driver->blocks_alive, 0u);
 }
 
+TEST_F(NcclMemoryTest, registered_memory_that_nobody_has_ends_when_more_is_allocated) {
+  const auto communicator = make(1000ms, 2);
+  std::shared_ptr<std::byte> first = communicator->allocate_registered(1000);
+  const std::shared_ptr<std::byte> second = communicator->allocate_registered(1000);
+  communicator->allocate(1000);
+
+  first.reset();
+  EXPECT_EQ(api->windows, 3) << "no rank knows whether its peers use it";
+  const int before = driver->device_finishes;
+  const std::shared_ptr<std::byte> third = communicator->allocate_registered(1000);
+
+  EXPECT_EQ(api->windows, 3);
+  EXPECT_EQ(driver->blocks_alive, 3u);
+  EXPECT_GT(driver->device_finishes, before) << "kernels may be about to use it";
+  EXPECT_EQ(api->freed_in_windows, 0);
+  EXPECT_EQ(communicator->backend_name(), "nccl+windows");
+}
+
+// NCCL looks for the place of the next window by what each rank has registered: the same on all.
+TEST_F(NcclMemoryTest, registered_memory_that_a_peer_still_has_stays) {
+  bool has_peer_all = true;
+  reply = [&](const std::string& mine, int) { return has_peer_all && mine == "0" ? "1" : mine; };
+  const auto communicator = make(1000ms, 2);
+  communicator->allocate_registered(1000);
+
+  communicator->allocate(1000);
+  EXPECT_EQ(driver->blocks_alive, 2u);
+  has_peer_all = false;
+  communicator->allocate(1000);
+
+  EXPECT_EQ(driver->blocks_alive, 2u);
+  EXPECT_EQ(api->windows, 2);
+}
+
 TEST_F(NcclMemoryTest, registered_memory_is_none_without_windows_or_peers) {
   EXPECT_EQ(make(1000ms, 2, {.windows = false})->allocate_registered(1000), nullptr);
   EXPECT_EQ(make()->allocate_registered(1000), nullptr);
@@ -78,6 +112,32 @@ TEST_F(NcclMemoryTest, registration_that_goes_on_behind_its_call_is_waited_for) 
   communicator->allocate(1000);
 
   EXPECT_NO_THROW(start(*communicator, {}).wait());
+}
+
+TEST_F(NcclMemoryTest, registration_ends_when_a_peer_has_stopped) {
+  api->polls_until_registered = -1;
+  for (const bool is_gone : {false, true}) {
+    const auto communicator = make(10min, 2);
+    record->peer_failure = {.text = "rank 1: the disk is full", .is_gone = is_gone};
+    bool is_of_dead = false;
+
+    const std::string words = words_of([&] {
+      try {
+        communicator->allocate(1000);
+      } catch (const core::PeerError& error) {
+        is_of_dead = dynamic_cast<const core::DeadPeerError*>(&error) != nullptr;
+        throw;
+      }
+    });
+
+    EXPECT_EQ(words,
+              "rank 0: NCCL cannot register 1000 bytes with the peers: a peer has stopped: rank 1: "
+              "the disk is full");
+    EXPECT_EQ(is_of_dead, is_gone);
+    EXPECT_EQ(driver->blocks_alive, 0u);
+    EXPECT_EQ(api->freed_in_windows, 0) << "while NCCL is at work on it";
+    EXPECT_TRUE(record->announced.empty()) << "the peer has said it itself";
+  }
 }
 
 TEST_F(NcclMemoryTest, memory_is_not_registered_where_it_cannot_be_or_is_not_wanted) {
