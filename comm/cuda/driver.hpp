@@ -80,8 +80,9 @@ class Driver {
 
   // The calls that block the host: not for use inside a step.
   virtual void synchronize(Stream stream) = 0;
-  // All that this device has queued. What it ran into is told by the next call that throws.
-  virtual void finish_device() noexcept = 0;
+  // All that device `index` has queued, whatever the calling thread's device is. What ruins the
+  // device is told by the next call that throws.
+  virtual void finish_device(int index) noexcept = 0;
 
  protected:
   Driver() = default;

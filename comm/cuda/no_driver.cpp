@@ -35,7 +35,7 @@ class NoDriver final : public Driver {
   void start_profiler() override { refuse(); }
   void stop_profiler() override { refuse(); }
   void synchronize(Stream) override { refuse(); }
-  void finish_device() noexcept override {}
+  void finish_device(int) noexcept override {}
 };
 
 }  // namespace

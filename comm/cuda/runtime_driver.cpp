@@ -174,7 +174,14 @@ class RuntimeDriver final : public Driver {
   void synchronize(Stream stream) override {
     check(cudaStreamSynchronize(raw(stream)), "cudaStreamSynchronize");
   }
-  void finish_device() noexcept override { cudaDeviceSynchronize(); }
+  void finish_device(int index) noexcept override {
+    int current = index;
+    cudaGetDevice(&current);
+    if (current != index) cudaSetDevice(index);
+    cudaDeviceSynchronize();
+    if (current != index) cudaSetDevice(current);
+    cudaGetLastError();  // as in check()
+  }
 
  private:
   static cudaStream_t raw(Stream stream) { return static_cast<cudaStream_t>(stream); }

@@ -181,9 +181,10 @@ void NcclCommunicator::announce_failure(std::string_view message) noexcept {
 std::shared_ptr<void> NcclCommunicator::allocate_block(std::size_t bytes) {
   void* memory = api_->allocate(bytes);
   if (memory == nullptr) return DeviceCommunicator::allocate_block(bytes);  // throws with numbers
-  // Other than cudaFree, the end of such memory does not wait for kernels that are still to use it.
-  return {memory, [api = api_, driver = context().driver](void* block) {
-            driver->finish_device();
+  // Other than cudaFree, the end of such memory does not wait for kernels that are still to use it,
+  // and it may come on a thread that has chosen no device.
+  return {memory, [api = api_, driver = context().driver, index = context().index](void* block) {
+            driver->finish_device(index);
             api->free(block);
           }};
 }
@@ -212,7 +213,7 @@ void NcclCommunicator::throw_failure_of_peer(const std::string& call) const {
 }
 
 void NcclCommunicator::block_ends(void* memory) {
-  driver().finish_device();
+  driver().finish_device(context().index);
   windows_->remove(memory);
 }
 

@@ -34,6 +34,7 @@ class FakeDriver : public Driver {
 
   // --- what a test reads
   int synchronizations = 0, device_finishes = 0;
+  int last_finished = -1;  // device
   int profiler_starts = 0, profiler_stops = 0;
   std::size_t streams_alive = 0, events_alive = 0, blocks_alive = 0, pinned_alive = 0;
   std::map<void*, std::size_t> pinned_places;  // of other owners
@@ -213,7 +214,10 @@ class FakeDriver : public Driver {
     refuse_default(stream);
     ++synchronizations;
   }
-  void finish_device() noexcept override { ++device_finishes; }
+  void finish_device(int index) noexcept override {
+    ++device_finishes;
+    last_finished = index;
+  }
 
  private:
   struct Work {

@@ -23,6 +23,7 @@ struct NcclTest : testing::Test {
   std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>();
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
   Stream compute = driver->create_stream(cuda::Priority::kNormal);
+  int index = 0;  // of the device
   std::array<float, 8> data{1, 2, 3, 4};
   ScriptedHost::Reply reply = [](const std::string& mine, int) { return mine; };
 
@@ -30,7 +31,7 @@ struct NcclTest : testing::Test {
                                          int ranks = 1, const nccl::Tuning& tuning = {}) {
     return std::make_unique<NcclCommunicator>(
         std::make_unique<ScriptedHost>(ranks, record, reply),
-        DeviceContext{.driver = driver, .index = 0, .free_bytes_at_start = 1000}, api,
+        DeviceContext{.driver = driver, .index = index, .free_bytes_at_start = 1000}, api,
         NcclConfig{.timeout_setup = setup,
                    .timeout_collective = std::chrono::milliseconds(50),
                    .setup_flag = "--timeout-setup",

@@ -1,4 +1,6 @@
 // What NCCL's communicator allocates, registers with the peers and counts.
+#include <thread>
+
 #include "tests/comm/device/nccl_fixture.hpp"
 
 namespace sidestream::comm {
@@ -63,6 +65,15 @@ TEST_F(NcclMemoryTest, registered_memory_outlives_the_communicator_that_knows_it
   memory.reset();
   EXPECT_EQ(driver->device_finishes, before + 1) << "kernels may be about to use it";
   EXPECT_EQ(driver->blocks_alive, 0u);
+}
+
+TEST_F(NcclMemoryTest, end_of_memory_waits_for_the_device_that_it_is_on) {
+  index = 3;
+  std::shared_ptr<std::byte> memory = make(1000ms, 2)->allocate_registered(1000);
+
+  std::jthread([&memory] { memory.reset(); }).join();  // which has chosen no device
+
+  EXPECT_EQ(driver->last_finished, 3);
 }
 
 TEST_F(NcclMemoryTest, registered_memory_that_nobody_has_ends_when_more_is_allocated) {
