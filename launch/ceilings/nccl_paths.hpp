@@ -18,11 +18,16 @@ struct PathRates {
 // all-reduce and reduce-scatter run the same kernels either way (NCCL 2.28, release notes).
 using GatherPaths = std::map<int, PathRates>;
 
-// For ranks that gather weights: without compute units where windows are on, nothing else was asked
-// for, and that was as fast between so many ranks; else what was asked for. There is no margin: a
-// GPU's kernels beside the gather gain what it no longer takes, which the comparison does not
-// count.
+// Ranks that gather weights.
+struct GatheringRanks {
+  int count = 1;
+  bool captures = false;  // steps into a CUDA graph, gathers with them
+};
+
+// Without compute units where windows are on, nothing else was asked for, and that was as fast
+// between so many ranks; else what was asked for. There is no margin: a GPU's kernels beside the
+// gather gain what it no longer takes, which the comparison does not count.
 comm::nccl::Tuning tuning_by_measurement(const comm::nccl::Tuning& asked,
-                                         const GatherPaths& measured, int ranks);
+                                         const GatherPaths& measured, const GatheringRanks& ranks);
 
 }  // namespace sidestream::launch

@@ -55,7 +55,8 @@ comm::nccl::Tuning tuning_of(const TrainOptions& options, const comm::DeviceFind
   const auto stored = load_ceilings(ceilings_file(), gpu_name());
   if (!stored || !stored->device) return options.comm.nccl;
   const comm::nccl::Tuning tuning =
-      tuning_by_measurement(options.comm.nccl, stored->device->gather_paths, launcher.size);
+      tuning_by_measurement(options.comm.nccl, stored->device->gather_paths,
+                            {.count = launcher.size, .captures = options.cuda_graph});
   if (launcher.rank == 0 && tuning.is_tuned() && !options.comm.nccl.is_tuned())
     fmt::print(
         "--nccl-ctas auto: none, by which weights are gathered as fast here (`sidestream bench "

@@ -12,7 +12,7 @@ using comm::nccl::CtaPolicy;
 using comm::nccl::Tuning;
 
 CtaPolicy policy(const Tuning& asked, const GatherPaths& measured, int ranks = 8) {
-  return tuning_by_measurement(asked, measured, ranks).cta_policy;
+  return tuning_by_measurement(asked, measured, {.count = ranks}).cta_policy;
 }
 
 TEST(NcclPathsTest, auto_goes_by_what_was_faster) {
@@ -25,6 +25,15 @@ TEST(NcclPathsTest, auto_goes_by_what_was_faster) {
   EXPECT_EQ(policy({}, {{4, kernels}, {8, copies}}, /*ranks=*/4), CtaPolicy::kDefault);
   EXPECT_EQ(policy({}, {{8, copies}}, /*ranks=*/2), CtaPolicy::kDefault) << "of other ranks";
   EXPECT_EQ(policy({}, {}), CtaPolicy::kDefault) << "nothing was measured";
+}
+
+TEST(NcclPathsTest, auto_leaves_captured_gathers_to_kernels) {
+  const GatherPaths copies = {{8, {2e11, 3e11}}};
+  const GatheringRanks ranks{.count = 8, .captures = true};
+
+  EXPECT_EQ(tuning_by_measurement({}, copies, ranks).cta_policy, CtaPolicy::kDefault);
+  EXPECT_EQ(tuning_by_measurement({.cta_policy = CtaPolicy::kZero}, copies, ranks).cta_policy,
+            CtaPolicy::kZero);
 }
 
 TEST(NcclPathsTest, what_was_asked_for_stays) {
