@@ -243,6 +243,14 @@ class CompareTest(unittest.TestCase):
         self.assertIn("2.00x (2.00 to 2.00) of peer at its B = 16 |", text)
         self.assertIn("- broken failed: and what it printed\n", text)
 
+    def test_a_processor_measures_no_flag_of_gpus(self):
+        sides_of = {device: {side.name for side in rows.possible(rows.ROWS["toggles"], device, has_llmc=False).sides} for device in ("cpu", "cuda")}
+
+        self.assertIn("bf16 + fused operators", sides_of["cpu"])
+        for name in ("tf32", "bf16 + CUDA graph", "bf16 + losses read late"):
+            self.assertIn(name, sides_of["cuda"])
+            self.assertNotIn(name, sides_of["cpu"])
+
     def test_every_peer_is_a_side(self):
         for name, row in rows.ROWS.items():
             known = [side.name for side in row.sides]

@@ -17,7 +17,7 @@ PEERS = ("compiled", "llm.c")
 BF16 = ("--baseline", "--precision", "bf16")
 AHEAD = ("--loader-workers", "1", "--prefetch", "4")
 RECOMPUTED = (*BF16, "--fused-optimizer", "on", "--recompute", "blocks")
-ON_GPUS_ONLY = {"tf32", "fp16", "--packed-attention", "--tune-products", "--offload", "--cuda-graph"}
+ON_GPUS_ONLY = {"tf32", "fp16", "--packed-attention", "--tune-products", "--offload", "--cuda-graph", "--late-loss"}
 
 
 @dataclasses.dataclass(frozen=True)
