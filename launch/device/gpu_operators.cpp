@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+
 #include <c10/util/Exception.h>
 
 #include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
 #include "launch/options/train_parser.hpp"
-#include "model/device/packed_attention.hpp"
 #include "model/device/products.hpp"
 
 namespace sidestream::launch {
@@ -41,17 +42,10 @@ void require_packed_attention(const TrainOptions& options) {
       objection));
 }
 
-// A cuDNN that cannot be used at all is no reason to end a run that has not asked for it: LibTorch
-// has attention without it.
 bool can_pack_attention(const TrainOptions& options) {
   const auto attention = model::device::make_packed_attention();
-  if (!attention || !model::objection_to_packed_attention(options.model.config).empty())
-    return false;
-  try {
-    return objection_of_gpu(*attention, options).empty();
-  } catch (const c10::Error&) {
-    return false;
-  }
+  return attention && model::objection_to_packed_attention(options.model.config).empty() &&
+         has_packed_attention(*attention, options);
 }
 
 }  // namespace
@@ -59,6 +53,18 @@ bool can_pack_attention(const TrainOptions& options) {
 torch::ScalarType activation_type(Precision precision) {
   if (precision == Precision::kBf16) return torch::kBFloat16;
   return precision == Precision::kFp16 ? torch::kHalf : torch::kFloat32;
+}
+
+// LibTorch's errors are not the only ones: handles and graphs throw cuDNN's and this program's own.
+bool has_packed_attention(const model::device::PackedAttention& attention,
+                          const TrainOptions& options) {
+  try {
+    return objection_of_gpu(attention, options).empty();
+  } catch (const c10::OutOfMemoryError&) {  // the run would meet it a moment later
+    throw;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void require_gpu_operators(const TrainOptions& options) {

@@ -6,11 +6,17 @@
 
 #include "comm/communicator.hpp"
 #include "launch/options/train_options.hpp"
+#include "model/device/packed_attention.hpp"
 
 namespace sidestream::launch {
 
 // Throws ConfigError where an option says on and this build or this GPU has it not.
 void require_gpu_operators(const TrainOptions& options);
+
+// Whether the GPU has it. A cuDNN that cannot be used at all is no reason to end a run that has not
+// asked for it: LibTorch has attention without it. Throws c10::OutOfMemoryError.
+bool has_packed_attention(const model::device::PackedAttention& attention,
+                          const TrainOptions& options);
 
 // Writes into options.model.config what Toggle::kAuto comes to on this rank: on where there is no
 // obstacle. on_gpu: whether the model goes to one.

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "launch/options/train_parser.hpp"
 #include "model/device/products.hpp"
 #include "tests/parallel/thread_communicator.hpp"
@@ -70,6 +74,39 @@ TEST(GpuOperatorsTest, what_is_automatic_is_on_where_all_ranks_have_it) {
   EXPECT_FALSE(automatic.second.packed_attention);
   EXPECT_TRUE(automatic.first.tune_products);
   EXPECT_TRUE(agreed({"--precision", "bf16", "--packed-attention", "on"}).second.packed_attention);
+}
+
+// Whose GPU is asked, and answers so.
+class AskedAttention final : public model::device::PackedAttention {
+ public:
+  explicit AskedAttention(std::function<std::string()> answer) : answer_(std::move(answer)) {}
+
+  std::string objection(const Sizes&) const override { return answer_(); }
+  void forward(const Forward&) const override {}
+  void backward(const Backward&) const override {}
+
+ private:
+  std::function<std::string()> answer_;
+};
+
+TEST(GpuOperatorsTest, attention_that_cannot_be_asked_about_is_none) {
+  const TrainOptions options = settled({"--precision", "bf16"}, /*on_gpu=*/false);
+  const auto has = [&](const std::function<std::string()>& answer) {
+    return has_packed_attention(AskedAttention(answer), options);
+  };
+  EXPECT_TRUE(has([] { return ""; }));
+  EXPECT_FALSE(has([] { return "too old"; }));
+  EXPECT_FALSE(has([]() -> std::string { TORCH_CHECK(false, "CUDNN_STATUS_NOT_INITIALIZED"); }));
+  EXPECT_FALSE(has([]() -> std::string { throw core::Error("cuDNN: its graph"); }));
+  EXPECT_FALSE(has([]() -> std::string { throw std::runtime_error("no libcudnn.so.9"); }));
+}
+
+TEST(GpuOperatorsTest, memory_that_runs_out_is_no_answer_about_attention) {
+  const TrainOptions options = settled({"--precision", "bf16"}, /*on_gpu=*/false);
+  const AskedAttention full(
+      []() -> std::string { TORCH_CHECK_WITH(OutOfMemoryError, false, "CUDA out of memory"); });
+
+  EXPECT_THROW(has_packed_attention(full, options), c10::OutOfMemoryError);
 }
 
 TEST(GpuOperatorsTest, what_was_said_stays) {
