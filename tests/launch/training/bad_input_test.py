@@ -365,7 +365,8 @@ def main():
         data = make_data(root / "data")
         side_by_side(root, [check_flags, check_no_room, check_data_folder, check_element_types, check_paths_of_shards,
                             check_short_validation, check_lost_shard, check_init, check_tokenizer, check_only_damaged,
-                            check_run_directory, check_summary, check_lost_launcher, check_two_builds, check_other_settings], data)
+                            check_run_directory, check_summary, check_folder_that_has_gone, check_lost_launcher, check_two_builds,
+                            check_other_settings], data)
 
 
 main()
