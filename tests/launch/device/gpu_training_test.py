@@ -10,12 +10,11 @@ import math
 import os
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import (BINARY, SMALL, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,  # noqa: E402
-                     workspace)
+from support import (BINARY, SMALL, check, checkpoint, completed, environment, losses, losses_apart, make_data, metrics,  # noqa: E402
+                     mpirun, only_message, processes_of_ranks, train, workspace)
 
 DEVICE = os.environ.get("SIDESTREAM_TEST_DEVICE", "cuda")
 ON_GPU = DEVICE == "cuda"
@@ -29,7 +28,7 @@ def check_against_cpu(root):
         cpu, gpu = root / f"cpu{ranks}", root / f"gpu{ranks}"
         train(ranks, cpu, STEPS + ["--device", "cpu"])
         train(ranks, gpu, STEPS + SHARED)
-        worst = max(abs(a - b) for a, b in zip(losses(cpu), losses(gpu), strict=True))
+        worst = losses_apart(cpu, gpu)
         print(f"{ranks} rank(s): largest difference of losses {worst:.2e}")
         check(worst < 1e-4, f"{ranks} rank(s): losses on GPU and CPU differ by {worst}")
 
@@ -94,7 +93,7 @@ def check_half(root):
     flags = STEPS + SHARED + ["--precision", "fp16", "--inject", "inf-grad:rank=1,step=5", "--checkpoint-every", "10"]
     train(2, root / "wide", STEPS + SHARED)
     train(2, root / "half", flags)
-    worst = max(abs(a - b) for a, b in zip(losses(root / "wide"), losses(root / "half"), strict=True))
+    worst = losses_apart(root / "wide", root / "half")
     print(f"fp16: largest difference of losses {worst:.2e}")
     check(worst < 5e-2, f"fp16: losses differ by {worst}")
     lines = metrics(root / "half")
@@ -175,9 +174,8 @@ def check_gone(root):
     train(2, root / "whole", flags)
     command = mpirun(2, [BINARY, "train", "--run-dir", root / "gone", *flags, "--inject", "kill:rank=1,step=10"])
     command.insert(1, "--enable-recovery")
-    done = subprocess.run(command, env=environment(), text=True, errors="replace", timeout=90, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
-    check(len(said) == 1 and re.search(r"rank 1 on .* has died: its process is gone", said[0]), f"{said}\n{done.stdout}")
+    done = completed(command, 90, environment())
+    check(re.search(r"rank 1 on .* has died: its process is gone", only_message(done.stdout, "gone")), done.stdout)
     check(list((root / "gone").glob("flight/from_step_*/rank_00000.json")), "the rank that is left has written no flight file")
     check(not processes_of_ranks(root / "gone"), "a rank stays")
     train(2, root / "gone", flags + ["--resume", "auto"])
@@ -194,10 +192,10 @@ def check_memory(root):
         os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
         flags += ["--inject", "memory:step=1"]
     output = train(1, root / "memory", flags, expect=8)
-    said = [line for line in output.splitlines() if line.startswith("sidestream") and "planted fault" not in line]
-    check(len(said) == 1 and "out of memory: a smaller --batch-size-per-rank" in said[0], f"{said}\n{output}")
+    said = only_message(output, "memory")
+    check("out of memory: a smaller --batch-size-per-rank" in said, f"{said}\n{output}")
     if ON_GPU:
-        check(re.search(r"[MG]iB", said[0]), f"need and have are not named: {said}")
+        check(re.search(r"[MG]iB", said), f"need and have are not named: {said}")
 
 
 def check_asynchronous(root):

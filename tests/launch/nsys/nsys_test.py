@@ -11,10 +11,12 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
+from running import completed, running  # noqa: E402
+
 BUILD = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release"))
 FIRST, LAST, STEPS, LONG = 3, 5, 8, 800
 DOMAIN_CREATE = 75
-signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may ignore it, and what they start would, too
 
 
 def check(condition, message):
@@ -30,8 +32,7 @@ def command(folder, how, steps):
 
 
 def collect(folder):
-    done = subprocess.run(command(folder, ["--steps", f"{FIRST}:{LAST}"], STEPS), text=True, errors="replace", timeout=240,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = completed(command(folder, ["--steps", f"{FIRST}:{LAST}"], STEPS), 240)
     check(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}")
     check(f"step {STEPS}/{STEPS}" in done.stdout, f"training did not go on after the recording\n{done.stdout}")
     return folder / "nsys"
@@ -74,8 +75,7 @@ def call(switch):
 def check_by_hand(folder):
     """Started and stopped while training runs: whole steps of both ranks are in the files, training goes on."""
     lines, recorded = [], False
-    with subprocess.Popen(command(folder, ["--interactive"], LONG), text=True, errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT) as process:
+    with running(command(folder, ["--interactive"], LONG)) as process:
         for line in process.stdout:
             lines.append(line)
             if "batch_cost" in line and not recorded:
@@ -83,6 +83,7 @@ def check_by_hand(folder):
                 call(folder / "nsys/start")
                 time.sleep(1)
                 call(folder / "nsys/stop")
+        process.wait(timeout=60)
     late = subprocess.run([folder / "nsys/start"], text=True, capture_output=True)
     check(late.returncode == 2 and "the run has ended" in late.stderr, f"start after the run: {late}")
     check(process.returncode == 0 and any(f"step {LONG}/{LONG}" in line for line in lines), "".join(lines))
@@ -93,21 +94,20 @@ def check_by_hand(folder):
 
 def check_interrupted(folder):
     """Ctrl-C once: the ranks save and stop, the recording is kept, nothing goes on running."""
-    process = subprocess.Popen(command(folder, ["--steps", f"{FIRST}:{10 * LONG}"], 10 * LONG), text=True, errors="replace",
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if re.search(r"step \d+[1-9]\d/", line):
-            break
-    process.send_signal(signal.SIGINT)
-    lines.append(process.communicate(timeout=120)[0])
+    with running(command(folder, ["--steps", f"{FIRST}:{10 * LONG}"], 10 * LONG)) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if re.search(r"step \d+[1-9]\d/", line):
+                break
+        process.send_signal(signal.SIGINT)
+        lines.append(process.communicate(timeout=120)[0])
+        left = subprocess.run(["pgrep", "-f", str(folder)], capture_output=True, text=True).stdout
+        check(not left, f"still running: {left}")
     check(process.returncode == 75, f"exit code {process.returncode}\n{''.join(lines)}")
     for rank in range(2):
         names = [one[0] for one in ranges_of(folder / f"nsys/rank_0000{rank}.sqlite")]
         check(sum(name.startswith("ProfilerStep#") for name in names) >= 1, f"rank {rank}: no step in {set(names)}")
-    left = subprocess.run(["pgrep", "-f", str(folder)], capture_output=True, text=True).stdout
-    check(not left, f"still running: {left}")
 
 
 def main():

@@ -11,7 +11,7 @@ import sys
 
 TRAINING = pathlib.Path(__file__).resolve().parents[1] / "training"
 sys.path.insert(0, str(TRAINING))
-from support import TINY, check, environment, mpirun, undisturbed, workspace  # noqa: E402
+from support import TINY, check, completed, environment, mpirun, undisturbed, workspace  # noqa: E402
 
 RANKS, STEPS, SLEEP_MS, SLOW = 2, 10, 200, 1
 PROGRAM, TRACE = sys.argv[1], sys.argv[2]
@@ -23,8 +23,7 @@ def recorded(run_dir, sleep):
         env["SIDESTREAM_TEST_SLEEP"] = sleep
     flags = TINY + ["--data", "synthetic", "--batch-size-per-rank", "2", "--steps", str(STEPS), "--record", "on",
                     "--loader-workers", "0", "--prefetch", "0"]
-    done = subprocess.run(mpirun(RANKS, [PROGRAM, "train", "--run-dir", run_dir, *flags]), env=env, text=True, timeout=120,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = completed(mpirun(RANKS, [PROGRAM, "train", "--run-dir", run_dir, *flags]), 120, env)
     check(done.returncode == 0, f"{sleep}: {done.returncode}\n{done.stdout}")
     json_file = pathlib.Path(run_dir) / "report.json"
     done = subprocess.run([TRACE, "report", run_dir, "--json", json_file], capture_output=True, text=True)

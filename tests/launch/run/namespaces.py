@@ -12,7 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/launch/training"))
-from support import SKIPPED, environment  # noqa: E402
+from support import SKIPPED, completed, faulty_environment  # noqa: E402
 
 NAMESPACES = ROOT / "tests/comm/run_in_namespaces.sh"
 TIMEOUT_S = 150
@@ -39,21 +39,15 @@ def hosts_and_flags():
 
 
 def run_inside(scratch, ranks, words, variables=None):
-    """Starts the test's file again with these words. (exit code, what was said.) One that takes too long is asked to end first: it removes
-    the hosts that it made."""
+    """Starts the test's file again with these words. (exit code, what was said.) One that takes too long is asked to end, and has the
+    time to remove the hosts that it made."""
     launcher = scratch / "launcher"
     launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{pathlib.Path(sys.argv[0]).resolve()}" "$@"\n')
     launcher.chmod(0o700)
     command = ["bash", NAMESPACES, launcher, *ranks, "--end-of-flags", *words]
-    env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"} | (variables or {})
-    process = subprocess.Popen([str(word) for word in command], env=env, text=True, errors="replace", stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-    try:
-        said, _ = process.communicate(timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        said, _ = process.communicate(timeout=20)
-    return process.returncode, said
+    env = faulty_environment() | (variables or {})
+    done = completed(command, TIMEOUT_S, env, grace_s=20)
+    return done.returncode, done.stdout
 
 
 def main(inside, test):

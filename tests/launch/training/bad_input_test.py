@@ -8,9 +8,9 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, expect, make_data, metrics, run, run_command, side_by_side, train, workspace
+from support import (BINARY, ROOT, TINY, check, checkpoint, completed, environment, expect, make_data, metrics, only_message, run,
+                     run_command, side_by_side, train, workspace)
 
 CONFIG, DATA, CHECKPOINT = 2, 3, 4
 
@@ -298,15 +298,13 @@ def check_folder_that_has_gone(root, data):
     """LibTorch's MKL ends a process without a current folder before it begins."""
     for command in (f"{BINARY} --version", f"{ROOT}/launch/run -np 2 --build {BINARY.parent} -- train"):
         (root / "gone").mkdir()
-        done = subprocess.run(["bash", "-c", f"cd {root}/gone && rmdir {root}/gone && exec {command}"], env=environment(), text=True,
-                              timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = completed(["bash", "-c", f"cd {root}/gone && rmdir {root}/gone && exec {command}"], 60, environment())
         check(done.returncode == CONFIG and "has been removed: cd to one that is there" in done.stdout, f"{done.returncode}\n{done.stdout}")
 
 
 def check_lost_launcher(root, data):
     env = dict(environment(), SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="0", SLURM_LOCALID="0")
-    done = subprocess.run([str(BINARY), "train", *TINY, "--data", str(data), "--run-dir", str(root / "never")], env=env,
-                          text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = completed([BINARY, "train", *TINY, "--data", data, "--run-dir", root / "never"], 60, env)
     check(done.returncode == CONFIG and "4" in done.stdout, f"several ranks of one: {done.returncode}\n{done.stdout}")
 
 
@@ -327,10 +325,9 @@ def check_two_builds(root, data):
     command = ["train", *TINY, "--data", str(data), "--steps", "2", "--run-dir", str(root / "never")]
     words = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", "1", BINARY, *command, ":", "-np", "1", other, *command, ":", "-np", "1",
              BINARY, *command]
-    output = run_command([str(word) for word in words], CONFIG)
-    lines = [line for line in output.splitlines() if line.startswith("sidestream")]
-    check(len(lines) == 1 and re.search(rf"{mine} \(rank 0 on \S+, rank 2 on \S+\)", lines[0])
-          and re.search(rf"00112233{mine[8:]} \(rank 1 on \S+\)", lines[0]), output)
+    message = only_message(run_command(words, CONFIG))
+    check(re.search(rf"{mine} \(rank 0 on \S+, rank 2 on \S+\)", message)
+          and re.search(rf"00112233{mine[8:]} \(rank 1 on \S+\)", message), message)
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 
@@ -352,9 +349,8 @@ def check_other_settings(root, data):
             (3, ([], [], ["--eval-tokens", "64"]), ["Rank 2", "eval-tokens"]),
             (2, ([], ["--drift-every", "1"]), ["Rank 1", "found drift-every = 1"]),
             (2, ([batch, "2"], [batch, "3"]), ["Rank 1", "batch-size-per-rank = 2 as on rank 0", "found batch-size-per-rank = 3"])):
-        output = run_command(each_with(refused, *settings), CONFIG)
-        lines = [line for line in output.splitlines() if line.startswith("sidestream")]
-        check(len(lines) == 1 and all(word in lines[0] for word in words), f"{ranks} ranks, {words}\n{output}")
+        message = only_message(run_command(each_with(refused, *settings), CONFIG), words)
+        check(all(word in message for word in words), f"{ranks} ranks, {words}: {message}")
     check(not (root / "never/config.cfg").exists(), "a refused call began a run")
     run_command(each_with([*common, batch, "2", "--run-dir", str(root / "uneven")], [], ["--loader-workers", "0", "--prefetch", "0"]))
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from support import BINARY, check, environment, mpirun, run
+from support import BINARY, check, environment, mpirun, run, running
 
 TINY = ["--model", "gpt2-tiny", "--sequence-length", "32", "--batch-size-per-rank", "2", "--threads", "1", "--device", "cpu"]
 
@@ -102,12 +102,11 @@ def check_refusals():
 
 def check_stops(flags, words):
     """SIGUSR1, which launch/run and batch systems send: what is under way is finished, and the exit code says that it was stopped."""
-    process = subprocess.Popen(mpirun(2, [BINARY, "bench", *flags]), env=environment(), text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-    time.sleep(4)
-    check(process.poll() is None, "ended before it was asked to")
-    process.send_signal(signal.SIGUSR1)
-    output, _ = process.communicate(timeout=60)
+    with running(mpirun(2, [BINARY, "bench", *flags]), environment()) as process:
+        time.sleep(4)
+        check(process.poll() is None, "ended before it was asked to")
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == 75 and all(word in output for word in words), f"{process.returncode}\n{output}")
 
 

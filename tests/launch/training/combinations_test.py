@@ -9,9 +9,9 @@ import os
 import pathlib
 import random
 import shutil
-import subprocess
 
-from support import BINARY, check, checkpoint, environment, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
+from support import (BINARY, check, checkpoint, completed, faulty_environment, losses, losses_apart, make_data, metrics, mpirun, train,
+                     with_own_shared_memory, workspace)
 
 STEPS = 8
 NEUTRAL_DRAWS = 2
@@ -86,8 +86,7 @@ def weights(run_dir):
 def killed(ranks, run_dir, flags, step, victim):
     """A run whose rank kills itself in this step."""
     command = with_own_shared_memory(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", f"kill:rank={victim},step={step}"]))
-    done = subprocess.run([str(word) for word in command], env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240)
+    done = completed(command, 240, faulty_environment())
     check(done.returncode != 0, f"{run_dir}: nothing was killed\n{done.stdout}")
 
 
@@ -117,7 +116,7 @@ def check_one_rank(root, ranks, common, batch):
     flags[flags.index("--batch-size-per-rank") + 1] = str(ranks * batch)
     train(1, root / "one", flags)
     bound = 1e-5 if "fp32" in common else 2e-2  # in bf16 a weight that is half-way between two numbers may fall to either side
-    apart = max(abs(a - b) for a, b in zip(losses(root / "one"), losses(root / "expected"), strict=True))
+    apart = losses_apart(root / "one", root / "expected")
     check(apart <= bound, f"{ranks} ranks, {' '.join(common)}: {apart} from one rank with the joined batch")
 
 

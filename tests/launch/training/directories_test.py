@@ -4,10 +4,9 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 
-from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, run_command, train, wait_for_step,
-                     workspace)
+from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, messages_of, metrics, mpirun, run_command,
+                     running, train, wait_for_step, workspace)
 
 OTHER, CONFIG, CHECKPOINT = 1, 2, 4
 LAST = 150  # step of a run that something happens to: it takes eight seconds, and logs are synced every five
@@ -60,15 +59,10 @@ def check_in_use(root, base):
     os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
     slow = ["--inject", "slow:rank=0,step=1,steps=2000,ms=50"]  # 100 s on any machine, though it is asked to end long before
     flags = base + ["--steps", "2000", "--run-dir", str(root / "shared"), *slow]
-    first = subprocess.Popen(mpirun(2, [BINARY, "train", *flags]), env=environment(), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
-    try:
+    with running(mpirun(2, [BINARY, "train", *flags]), environment()) as first:
         wait_for_step(first, root / "shared", 1)
         expect(CONFIG, ["--run-dir", str(root / "shared"), "in use by process"], 2, flags + ["--resume", "auto"])
         check(first.poll() is None, "the second run was to meet the first one")
-    finally:
-        first.terminate()
-        first.wait()
 
 
 def train_while(root, name, base, expected, happens):
@@ -76,10 +70,10 @@ def train_while(root, name, base, expected, happens):
     run_dir = root / name
     os.environ["SIDESTREAM_FAULT_INJECTION"] = "1"
     flags = base + ["--steps", str(LAST), "--run-dir", str(run_dir), "--inject", f"slow:rank=0,step=1,steps={LAST},ms=50"]
-    ranks = subprocess.Popen(mpirun(2, [BINARY, "train", *flags]), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_for_step(ranks, run_dir, 5)
-    happens(run_dir)
-    output = ranks.communicate(timeout=120)[0]
+    with running(mpirun(2, [BINARY, "train", *flags]), environment()) as ranks:
+        wait_for_step(ranks, run_dir, 5)
+        happens(run_dir)
+        output, _ = ranks.communicate(timeout=120)
     check(ranks.returncode == expected, f"{name}: {ranks.returncode}\n{output}")
     return output
 
@@ -121,8 +115,8 @@ def check_replaced(root, base):
             other.rename(run_dir)
 
         output = train_while(root, name, base, CHECKPOINT, replace)
-        check(len([line for line in output.splitlines() if line.startswith("sidestream") and "holds another run: nothing is saved there" in line
-                   and "warning" not in line and "planted fault" not in line]) == 1, output)
+        told = [line for line in messages_of(output) if "holds another run: nothing is saved there" in line and "warning" not in line]
+        check(len(told) == 1, output)
         after = {other / file.relative_to(root / name): content for file, content in content_of(root / name).items()
                  if "flight" not in file.parts}
         check(after == before, f"{name}: another run's files were touched: {sorted(after)} instead of {sorted(before)}")

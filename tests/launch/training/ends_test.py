@@ -4,14 +4,13 @@ evaluates or saves: the documented code, one message, and a run directory that g
 import os
 import re
 import signal
-import subprocess
 import tempfile
 import time
 
 import pathlib
 
-from support import (BINARY, BUILD, ROOT, TINY, check, checkpoint, environment, make_data, metrics, mpirun, processes_of_ranks, train,
-                     wait_for_step, with_own_shared_memory, workspace)
+from support import (BINARY, BUILD, ROOT, TINY, check, checkpoint, completed, environment, faulty_environment, make_data, messages_of,
+                     metrics, mpirun, processes_of_ranks, running, train, wait_for_step, with_own_shared_memory, workspace)
 
 OTHER, MEMORY, COLLECTIVE, ASKED, KILLED = 1, 8, 6, 75, 137
 
@@ -25,9 +24,8 @@ def ends(root, name, inject, flags, code, words, ranks=2, prefix=()):
     """A run that ends with this code and one message that has the words."""
     planted = ["--inject", inject] if inject else []
     command = [*prefix, *mpirun(ranks, [BINARY, "train", "--run-dir", root / name, *flags, *planted])]
-    done = subprocess.run(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, errors="replace", timeout=60,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream") and not line.startswith("sidestream: planted fault: ")]
+    done = completed(command, 60, faulty_environment())
+    lines = messages_of(done.stdout)
     check(done.returncode == code, f"{name}: expected {code}, found {done.returncode}\n{done.stdout}")
     check(len(lines) <= 1, f"{name}: {lines}\n{done.stdout}")
     for word in words:
@@ -48,12 +46,11 @@ def check_dead_record(root, flags):
     """A file system that does not answer when the end of the run is written down: what has failed is told all the same."""
     run_dir = root / "dead"
     command = [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", "slow:step=3,steps=1,ms=1500; throw:step=4"]
-    process = subprocess.Popen([str(word) for word in command], env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"},
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 2)
-    (run_dir / "run.json").unlink()
-    os.mkfifo(run_dir / "run.json")  # nobody reads it: it is opened for ever
-    output, _ = process.communicate(timeout=60)
+    with running(command, faulty_environment()) as process:
+        wait_for_step(process, run_dir, 2)
+        (run_dir / "run.json").unlink()
+        os.mkfifo(run_dir / "run.json")  # nobody reads it: it is opened for ever
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == OTHER, f"expected {OTHER}, found {process.returncode}\n{output}")
     check(output.count("sidestream: planted fault: throw of every rank at data of step 4\n") == 2, output)  # when it happens, and the message
     check("the end of the run is not recorded: run.json: not finished after 3000 ms" in output, output)
@@ -72,12 +69,11 @@ def check_too_few_files(root, flags):
 
 def asked_during(root, name, inject, flags, wait, ranks):
     run_dir = root / f"{name}-{ranks}"
-    process = subprocess.Popen(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]),
-                               env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, wait)
-    time.sleep(1)  # it is in the evaluation, or the save, by now
-    process.send_signal(signal.SIGUSR1)
-    output, _ = process.communicate(timeout=60)
+    with running(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]), faulty_environment()) as process:
+        wait_for_step(process, run_dir, wait)
+        time.sleep(1)  # it is in the evaluation, or the save, by now
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == ASKED, f"{name}: {process.returncode}\n{output}")
     last = metrics(run_dir)[-1]["step"]
     check((checkpoint(run_dir, last) / "manifest.json").exists(), f"{name}: no checkpoint of step {last}\n{output}")
@@ -91,17 +87,18 @@ def check_killed_launcher(root, flags):
     """mpirun itself is killed: launch/run comes back when its ranks have gone, and leaves nothing of Open MPI behind."""
     run_dir, left = root / "launcher", root / "launcher.left"
     command = with_own_shared_memory([ROOT / "launch/run", "--build", BUILD, "-np", "2", "--", "train", "--run-dir", run_dir, *flags], left)
-    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 20)
-    ranks = processes_of_ranks(run_dir)
-    launchers = {parent_of(rank) for rank in ranks}
-    check(len(ranks) == 2 and len(launchers) == 1, f"{ranks} of {launchers}")
-    launcher = launchers.pop()
-    os.kill(launcher, signal.SIGKILL)
-    output, _ = process.communicate(timeout=60)
-    check(process.returncode == KILLED, f"{process.returncode}\n{output}")
-    check(not processes_of_ranks(run_dir), "ranks were left behind")
-    check(not left.exists() or left.read_text() == "", f"left in /dev/shm: {left.read_text()}")
+    with running(command, environment()) as process:
+        wait_for_step(process, run_dir, 20)
+        ranks = processes_of_ranks(run_dir)
+        launchers = {parent_of(rank) for rank in ranks}
+        check(len(ranks) == 2 and len(launchers) == 1, f"{ranks} of {launchers}")
+        launcher = launchers.pop()
+        os.kill(launcher, signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+        check(process.returncode == KILLED, f"{process.returncode}\n{output}")
+        check(not processes_of_ranks(run_dir), "ranks were left behind")
+    names = left.read_text().split() if left.exists() else []
+    check(not names, f"left in /dev/shm: {names}")
     folders = list(pathlib.Path(tempfile.gettempdir()).glob(f"ompi.*/pid.{launcher}"))
     check(not folders, f"left by mpirun: {folders}")
 

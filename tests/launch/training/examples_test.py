@@ -7,11 +7,10 @@ import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 
-from support import (BINARY, BUILD, TINY, check, checkpoint, environment, losses, make_data, mpirun, processes_of_ranks, run, train,
-                     workspace)
+from support import (BINARY, BUILD, TINY, check, checkpoint, environment, losses, make_data, mpirun, processes_of_ranks, run, running,
+                     train, workspace)
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -32,12 +31,11 @@ def check_checkpoints_of_mlp(root):
 def stop_mlp(program, folder, delay_s):
     """The step at which it saves when it is asked to stop, or the last one at which it saves anyway, if that is the same: at once
     after a save has appeared, or a little later."""
-    process = subprocess.Popen(mpirun(2, [program, "1000000", folder]), env=environment(), text=True, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT)
-    wait_for_save(process, folder, None)
-    time.sleep(delay_s)
-    process.send_signal(signal.SIGUSR1)  # which mpirun hands on
-    output, _ = process.communicate(timeout=60)
+    with running(mpirun(2, [program, "1000000", folder]), environment()) as process:
+        wait_for_save(process, folder, None)
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGUSR1)  # which mpirun hands on
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
     again = run(2, [program, "1", folder])
     check("accuracy" in again and "step" not in again, f"not gone on from where it was stopped\n{again}")
@@ -48,9 +46,7 @@ def wait_for_save(process, folder, before):
     """Until it has a newer checkpoint, or ends."""
     deadline = time.monotonic() + 60
     while process.poll() is None and newest_step(folder) == before:
-        if time.monotonic() > deadline:
-            process.kill()
-            check(False, f"{folder}: no checkpoint after a minute")
+        check(time.monotonic() < deadline, f"{folder}: no checkpoint after a minute")
         time.sleep(0.005)
 
 
@@ -64,14 +60,13 @@ def check_killed_mlp(root):
     for kill in range(int(os.environ.get("SIDESTREAM_RANDOM_KILLS", "3"))):
         if newest_step(root / "killed") == newest_step(root / "undisturbed"):
             shutil.rmtree(root / "killed")
-        process = subprocess.Popen(mpirun(2, [program, steps, root / "killed"]), env=environment(), text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        wait_for_save(process, root / "killed", newest_step(root / "killed"))
-        time.sleep(dice.uniform(0, 0.1))
-        for pid in processes_of_ranks(root / "killed", dice.randrange(2), program):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        output, _ = process.communicate(timeout=60)
+        with running(mpirun(2, [program, steps, root / "killed"]), environment()) as process:
+            wait_for_save(process, root / "killed", newest_step(root / "killed"))
+            time.sleep(dice.uniform(0, 0.1))
+            for pid in processes_of_ranks(root / "killed", dice.randrange(2), program):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            output, _ = process.communicate(timeout=60)
         check(process.returncode in (0, 137), f"kill {kill}, seed {seed}: exit code {process.returncode}\n{output}")
         killed += process.returncode == 137
     check(killed > 0, f"seed {seed}: every run was done before its kill")

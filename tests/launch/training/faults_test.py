@@ -4,7 +4,6 @@ memory; the last checkpoint loads and the run goes on from it.
 The faults are those of the world outside: a shard that somebody overwrites or cuts short, signals, a full disk's stand-in.
 """
 
-import contextlib
 import json
 import os
 import pathlib
@@ -16,7 +15,8 @@ import struct
 import subprocess
 import time
 
-from support import BINARY, TINY, check, environment, expect, make_data, metrics, mpirun, processes_of_ranks, train, wait_for_step, with_own_shared_memory, workspace
+from support import (BINARY, TINY, check, completed, environment, expect, make_data, messages_of, metrics, mpirun, only_message,
+                     processes_of_ranks, running, train, wait_for_step, wait_until, with_own_shared_memory, workspace)
 
 CONFIG, DATA, CHECKPOINT, COLLECTIVE, KILLED = 2, 3, 4, 6, 128 + signal.SIGKILL
 HEADER_BYTES, SAMPLE_TOKENS = 1024, 32
@@ -32,18 +32,14 @@ class Run:
         self.shared_memory = run_dir.parent / (run_dir.name + ".shm")
         command = [*prefix, *mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--steps", "100000", *flags])]
         command = with_own_shared_memory(command, self.shared_memory)
-        self.process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True, errors="replace")
+        self.started = running(command, environment())
 
     def __enter__(self):
+        self.process = self.started.__enter__()
         return self
 
-    def __exit__(self, *_):
-        for rank in range(RANKS):
-            for pid in self.pids(rank):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        self.process.wait()
+    def __exit__(self, *fault):
+        self.started.__exit__(*fault)
 
     def pids(self, rank):
         """The processes of this rank of this run."""
@@ -57,10 +53,7 @@ class Run:
     def end(self, code, limit_s):
         """Waits for the end; returns the program's own lines."""
         begin = time.monotonic()
-        try:
-            output, _ = self.process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            check(False, f"{self.run_dir.name}: hangs")
+        output, _ = self.process.communicate(timeout=60)
         check(time.monotonic() - begin < limit_s, f"{self.run_dir.name}: took {time.monotonic() - begin:.1f} s to end\n{output}")
         check(self.process.returncode == code,
               f"{self.run_dir.name}: expected exit code {code}, found {self.process.returncode}\n{output}")
@@ -69,7 +62,7 @@ class Run:
         if self.shared_memory.exists():
             left = self.shared_memory.read_text().split()
             check(not left, f"{self.run_dir.name}: left in /dev/shm: {left}")
-        return [line for line in output.splitlines() if line.startswith("sidestream")]
+        return messages_of(output)
 
 
 def check_resumes(run_dir, flags, intervals=2):
@@ -159,9 +152,7 @@ def check_forbidden_folder(root, flags):
     with Run(root / "forbidden", ["--data", str(root / "data"), *slow, *flags], prefix) as run:
         folder = run.run_dir / f"checkpoints/step_{2 * STEPS_PER_CHECKPOINT:08d}.pending"
         wait_for_step(run.process, run.run_dir, 2 * STEPS_PER_CHECKPOINT)
-        while not (folder / "optimizer_00000_of_00002.safetensors").exists():  # the last file of rank 0
-            check(run.process.poll() is None, "ended before it saved")
-            time.sleep(0.005)
+        wait_until(run.process, (folder / "optimizer_00000_of_00002.safetensors").exists, "the last file of rank 0")
         folder.chmod(0o500)
         lines = run.end(CHECKPOINT, limit_s=30)
     check(len(lines) == 1 and "rank 1" in lines[0] and f"{folder}/optimizer_00001_of_00002" in lines[0] and "Permission denied" in lines[0], f"{lines}")
@@ -188,12 +179,10 @@ def check_late_rank(root, flags):
     late = root / "late.sh"
     late.write_text('#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 1 ] && sleep 60\nexec "$@"\n')
     late.chmod(0o755)
-    done = subprocess.run(mpirun(RANKS, [late, BINARY, "train", "--run-dir", root / "never", "--data", root / "data",
-                                         "--timeout-setup", "2", *flags]),
-                          env=environment(), text=True, timeout=30, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
-    check(done.returncode == COLLECTIVE and len(lines) == 1, f"code {done.returncode}\n{done.stdout}")
-    check("starting MPI: not finished after 2000 ms; missing: rank 1 on " in lines[0], lines[0])
+    command = [late, BINARY, "train", "--run-dir", root / "never", "--data", root / "data", "--timeout-setup", "2", *flags]
+    done = completed(mpirun(RANKS, command), 30, environment())
+    check(done.returncode == COLLECTIVE, f"code {done.returncode}\n{done.stdout}")
+    check("starting MPI: not finished after 2000 ms; missing: rank 1 on " in only_message(done.stdout), done.stdout)
     check(not (root / "never").exists(), "a refused call left a run directory behind")
 
 

@@ -3,17 +3,24 @@ not in every container); without it ctest reports this test as skipped."""
 
 import os
 import pathlib
-import subprocess
 
-from support import (BINARY, TINY, check, checkpoint, environment, expect, make_data, metrics, mpirun, require_mounts, run_command, train,
-                     with_own_shared_memory, workspace)
+from support import (BINARY, TINY, check, checkpoint, completed, environment, expect, make_data, metrics, mpirun, only_message,
+                     require_mounts, run_command, train, with_own_shared_memory, workspace)
 
 CONFIG, CHECKPOINT, KILLED = 2, 4, 137
 RANKS = 2
 
 
-def errors(output):
-    return [line for line in output.splitlines() if line.startswith("sidestream")]
+# Waits until a condition holds. A run that has ended, or takes two minutes, has missed it.
+UNTIL = """until_so() {
+  n=0
+  while ! eval "$1"; do
+    n=$((n + 1))
+    { [ $n -lt 2400 ] && kill -0 $pid; } || { echo "never so: $1"; kill $pid; wait $pid; exit 98; }
+    sleep 0.05
+  done
+}
+"""
 
 
 def in_own_file_system(root, name, flags, folder, prepare, while_running, expect, after="true"):
@@ -22,20 +29,15 @@ def in_own_file_system(root, name, flags, folder, prepare, while_running, expect
     run_dir, left = root / name, root / f"{name}.left"
     (run_dir / folder).mkdir(parents=True)
     ranks = " ".join(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags]))
-    script = f"""{prepare} {run_dir / folder} || exit 99
+    script = f"""{UNTIL}{prepare} {run_dir / folder} || exit 99
 {ranks} & pid=$!
 {while_running}
 wait $pid; code=$?
 ls {run_dir}/checkpoints > {left}; {after}
 exit $code"""
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], env=environment(), text=True, capture_output=True, timeout=120)
-    output = done.stdout + done.stderr
-    check(done.returncode == expect, f"{name}: expected {expect}, found {done.returncode}\n{output}")
-    found = errors(output)
-    if expect == 0:
-        return output, left.read_text().split()
-    check(len(found) == 1, f"{name}: expected one message, found {found}\n{output}")
-    return found[0], left.read_text().split()
+    done = completed(["unshare", "--mount", "sh", "-c", script], 180, environment())
+    check(done.returncode == expect, f"{name}: expected {expect}, found {done.returncode}\n{done.stdout}")
+    return done.stdout if expect == 0 else only_message(done.stdout, name), left.read_text().split()
 
 
 def check_checkpoints(root, flags):
@@ -46,7 +48,7 @@ def check_checkpoints(root, flags):
                                        CHECKPOINT)
     check("No space left on device" in message and "cannot write" in message, message)
     check(left == ["step_00000010", "step_00000020"], left)
-    wait = f"while [ ! -e {root}/read-only/checkpoints/step_00000010 ]; do sleep 0.05; done; mount -o remount,ro {root}/read-only/checkpoints"
+    wait = f"until_so '[ -e {root}/read-only/checkpoints/step_00000010 ]'; mount -o remount,ro {root}/read-only/checkpoints"
     message, left = in_own_file_system(root, "read-only", saving, "checkpoints", "mount -t tmpfs tmpfs", wait, CHECKPOINT)
     check("Read-only file system" in message, message)
     check(left[0] == "step_00000010", left)
@@ -61,8 +63,7 @@ def check_records(root, flags):
     check(left == [], left)
 
     run_dir, kept = root / "room", root / "kept"
-    full = f"$(df --output=avail {run_dir} | tail -1) -eq 0"
-    room = f"while ! [ {full} ]; do sleep 0.05; done; sleep 0.5; mount -o remount,size=64m {run_dir}"
+    room = f"until_so '[ $(df --output=avail {run_dir} | tail -1) -eq 0 ]'; sleep 0.5; mount -o remount,size=64m {run_dir}"
     still_training = ["--inject", "slow:rank=0,step=401,steps=200,ms=20"]  # 4 s: there is room before the end on fast machines too
     output, left = in_own_file_system(root, "room", quiet + ["--steps", "600", *still_training], ".",
                                       "mount -t tmpfs -o size=128k tmpfs", room, 0, after=f"cp -r {run_dir} {kept}")
@@ -75,7 +76,7 @@ def check_rollback(root, flags):
     """Back to a checkpoint while the metrics cannot be cut: the run goes on, and their steps are there twice once there is room."""
     run_dir, kept = root / "rollback", root / "rollback-kept"
     prepare = f"mount -t tmpfs -o size=96k tmpfs {run_dir} && mkdir {run_dir}/checkpoints && mount -t tmpfs tmpfs"
-    room = f"while [ ! -e {run_dir}/checkpoints/step_00000450 ]; do sleep 0.05; done; mount -o remount,size=64m {run_dir}"
+    room = f"until_so '[ -e {run_dir}/checkpoints/step_00000450 ]'; mount -o remount,size=64m {run_dir}"
     output, _ = in_own_file_system(root, "rollback", flags + ["--steps", "1000", "--checkpoint-every", "50", "--keep-checkpoints", "0",
                                                               "--nan-policy", "rollback", "--inject", "nan:rank=1,step=420"],
                                    "checkpoints", prepare, room, 0, after=f"cp -r {run_dir} {kept}")
@@ -99,8 +100,8 @@ def check_folder_of_one_host(root, flags):
     script = ('[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec "$@"; '
               f'exec unshare --mount sh -c \'mount -t tmpfs tmpfs {run_dir}/checkpoints && exec "$@"\' sh "$@"')
     command = mpirun(RANKS, ["sh", "-c", script, "sh", BINARY, "train", "--run-dir", run_dir, "--resume", "auto", *flags, "--steps", "3"])
-    found = errors(run_command(command, CONFIG))
-    check(len(found) == 1 and "rank 1" in found[0] and "a file system that all hosts share" in found[0], found)
+    found = only_message(run_command(command, CONFIG))
+    check("rank 1" in found and "a file system that all hosts share" in found, found)
     check(not list((run_dir / "checkpoints").iterdir()), "something is left of the look at the folder")
     check(not (run_dir / "metrics.jsonl").exists(), "a step was taken")
 

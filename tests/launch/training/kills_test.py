@@ -10,11 +10,10 @@ import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
 import time
 
-from support import TINY, check, checkpoint, losses, make_data, may_mount, train, with_own_shared_memory, workspace
+from support import TINY, check, checkpoint, losses, make_data, may_mount, processes_of_ranks, train, with_own_shared_memory, workspace
 
 KILLED = 137
 OWN_SHARED_MEMORY = "SIDESTREAM_TEST_OWN_SHARED_MEMORY"
@@ -37,7 +36,7 @@ def finished(run_dir):
 
 
 def check_nothing_left(run_dir, fault):
-    left = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], capture_output=True, text=True).stdout.split()
+    left = processes_of_ranks(run_dir)
     check(not left, f"{fault}: processes {left} are left")
     names = os.listdir("/dev/shm") if OWN_SHARED_MEMORY in os.environ else []
     check(not names, f"{fault}: left in /dev/shm: {names}")

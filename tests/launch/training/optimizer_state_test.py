@@ -8,7 +8,7 @@ import re
 import shutil
 import struct
 
-from support import SMALL, TINY, check, checkpoint, expect, losses, make_data, train, workspace
+from support import SMALL, TINY, check, checkpoint, expect, losses, losses_apart, make_data, train, workspace
 
 CHECKPOINT = 4
 BF16 = ["--optimizer-state-dtype", "bf16"]
@@ -51,7 +51,7 @@ def check_learning(root):
         wide, narrow = root / f"{name}-fp32", root / f"{name}-bf16"
         train(2, wide, flags)
         train(2, narrow, flags + BF16)
-        apart = max(abs(a - b) for a, b in zip(losses(wide), losses(narrow), strict=True))
+        apart = losses_apart(wide, narrow)
         check(0 < apart < 0.03, f"{name}: losses differ by {apart}")
         check(losses(narrow)[0] - losses(narrow)[-1] > 0.2, f"{name}: the loss does not fall: {losses(narrow)}")
         check(types_of(moments(wide, 40)) == {"F32"} and types_of(moments(narrow, 40)) == {"BF16"}, f"{name}: types of moments")
@@ -89,7 +89,7 @@ def check_other_worlds(root):
         skip_one_step(after, copied, 9, flags + [batch, str(GLOBAL_BATCH // after), *more])
         check(moments(copied, 9) == moments(run_dir, 8), f"{before} to {after} ranks: other moments were loaded")
         train(after, run_dir, flags + [batch, str(GLOBAL_BATCH // after), "--steps", "16", "--resume", "auto", *more])
-        apart = max(abs(a - b) for a, b in zip(losses(root / "one"), losses(run_dir), strict=True))
+        apart = losses_apart(root / "one", run_dir)
         check(apart <= 1e-3, f"{before} ranks, resumed by {after}: losses differ by {apart}")
 
 
@@ -115,7 +115,7 @@ def check_other_type(root):
         check("the optimizer's state in" not in output if line is None else output.count(line) == 1, f"to {kind} at step {steps}:\n{output}")
         check((f"other than in the run so far: optimizer-state-dtype = {kind}" in output) == (steps > 6), output)
         check(types_of(moments(run_dir, steps)) == {"F32" if kind == "fp32" else "BF16"}, f"{kind}: types of moments")
-    apart = max(abs(a - b) for a, b in zip(losses(run_dir), losses(root / "wide"), strict=True))
+    apart = losses_apart(run_dir, root / "wide")
     check(losses(run_dir)[:6] == losses(root / "wide")[:6] and 0 < apart < 0.03, f"losses differ by {apart}")
 
     for name, begin, more, convert in (("narrowed", [], BF16, nearest), ("widened", BF16, [], widened)):

@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 
-from support import BINARY, TINY, check, environment, mpirun, workspace
+from support import BINARY, TINY, check, completed, environment, mpirun, only_message, run_command, workspace
 
 
 def check_version():
@@ -28,7 +28,7 @@ def check_closed_streams(root):
     for number in range(3):
         run_dir = root / f"closed-{number}"
         command = [BINARY, "train", "--run-dir", run_dir, "--data", "synthetic", *TINY, "--steps", "2"]
-        done = subprocess.run(["sh", "-c", f'exec "$@" {number}>&-', "sh", *map(str, command)], env=environment(), text=True, capture_output=True, timeout=90)
+        done = completed(["sh", "-c", f'exec "$@" {number}>&-', "sh", *command], 90, environment())
         check(done.returncode == 0, f"without descriptor {number}: {done}")
         lock = (run_dir / "lock").read_text()
         check("step" not in lock and len(lock.splitlines()) <= 1, f"lock without descriptor {number}:\n{lock}")
@@ -40,10 +40,8 @@ def check_one_rank_alone(root):
     start = root / "start.sh"
     start.write_text(f'#!/bin/sh\nexec {BINARY} train --run-dir {root}/run --config {root}/$( [ "$OMPI_COMM_WORLD_RANK" = 1 ] && echo no-)train.cfg\n')
     start.chmod(0o755)
-    done = subprocess.run(mpirun(2, [start]), env=environment(), text=True, timeout=90, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("sidestream")]
-    check(done.returncode == 2 and len(lines) == 1, f"exit code {done.returncode}\n{done.stdout}")
-    check("[rank 1]" in lines[0] and "no-train.cfg" in lines[0], lines[0])
+    message = only_message(run_command(mpirun(2, [start]), 2))
+    check("[rank 1]" in message and "no-train.cfg" in message, message)
 
 
 with workspace() as folder:

@@ -11,7 +11,8 @@ import time
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import BINARY, BUILD, ROOT, SMALL, check, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train, undisturbed, wait_for_step, workspace
+from support import (BINARY, BUILD, ROOT, SMALL, check, completed, environment, faulty_environment, losses, make_data, metrics, mpirun,
+                     processes_of_ranks, running, train, undisturbed, wait_for_step, wait_until, workspace)
 
 RANKS, STEPS = 2, 22
 SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
@@ -128,7 +129,7 @@ def check_late_rank(root, flags):
     def fault_of(place, phase, run_dir):
         command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "32",
                                  "--inject", f"slow:rank={late['rank']},ms={late['ms']},at={place}", "--record", "on"])
-        done = subprocess.run(command, env=environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}, text=True, capture_output=True, timeout=120)
+        done = completed(command, 120, faulty_environment(), stderr=subprocess.PIPE)
         check(done.returncode == 0, done.stderr)
         found = json.loads((run_dir / "run.json").read_text())["verdict"]["straggler"]
         if not found or (found["rank"], found["phase"]) != (late["rank"], phase):
@@ -153,18 +154,14 @@ def check_dump_on_request(root, flags):
     run_dir = root / "asked"
     command = [ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags,
                "--steps", "100000", "--record", "on"]
-    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 5)
-    process.send_signal(signal.SIGUSR2)
-    deadline = time.monotonic() + 60
-    while len(traces(run_dir)) < 2:
-        check(process.poll() is None and time.monotonic() < deadline, f"no files after SIGUSR2: {traces(run_dir)}")
-        time.sleep(0.02)
-    reached = metrics(run_dir)[-1]["step"]
-    wait_for_step(process, run_dir, reached + 3)
-    process.send_signal(signal.SIGUSR1)
-    output, _ = process.communicate(timeout=120)
+    with running(command, environment()) as process:
+        wait_for_step(process, run_dir, 5)
+        process.send_signal(signal.SIGUSR2)
+        wait_until(process, lambda: len(traces(run_dir)) >= 2, "two files after SIGUSR2")
+        reached = metrics(run_dir)[-1]["step"]
+        wait_for_step(process, run_dir, reached + 3)
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=120)
     check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
     check(len(traces(run_dir)) == 4, f"files {traces(run_dir)}")
     check(len(list((run_dir / "trace/asked_0001").iterdir())) == 2, f"files of the request: {traces(run_dir)}")
@@ -196,11 +193,11 @@ def check_dump_of_a_hang(root, flags):
 def hang_of_a_stopped_rank(run_dir, flags):
     command = mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, "--steps", "100000", "--record", "on",
                              "--timeout-step", "3"])
-    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    # The stopped rank, let go at the end, may still finish its step: one that is told apart among so many.
-    wait_for_step(process, run_dir, 30)
-    os.kill(process_of_rank(run_dir, 1), signal.SIGSTOP)
-    output, _ = process.communicate(timeout=60)
+    with running(command, environment()) as process:
+        # The stopped rank, let go at the end, may still finish its step: one that is told apart among so many.
+        wait_for_step(process, run_dir, 30)
+        os.kill(process_of_rank(run_dir, 1), signal.SIGSTOP)
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == 6, f"exit code {process.returncode}\n{output}")
 
 
@@ -249,15 +246,14 @@ def check_refusals(root, flags):
 def check_clock_set_back(root, flags):
     """The time of day goes back by an hour in the middle of a run: nothing ends, its steps are in order, its times add up."""
     run_dir, now = root / "clock", root / "now"
-    env = environment() | {"LD_PRELOAD": str(BUILD / "tests/launch/training/libsidestream_clock_set_back.so"), "SIDESTREAM_TEST_CLOCK_FILE": str(now),
-                           "SIDESTREAM_FAULT_INJECTION": "1"}
+    env = faulty_environment() | {"LD_PRELOAD": str(BUILD / "tests/launch/training/libsidestream_clock_set_back.so"),
+                                  "SIDESTREAM_TEST_CLOCK_FILE": str(now)}
     slow = ["--steps", "40", "--record", "on", "--inject", "slow:ms=30", "--checkpoint-every", "10"]
-    process = subprocess.Popen(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, *slow]), env=env, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
     begin = time.monotonic()
-    wait_for_step(process, run_dir, 15)
-    now.touch()
-    output, _ = process.communicate(timeout=120)
+    with running(mpirun(RANKS, [BINARY, "train", "--run-dir", run_dir, *flags, *slow]), env) as process:
+        wait_for_step(process, run_dir, 15)
+        now.touch()
+        output, _ = process.communicate(timeout=120)
     lasted_s = time.monotonic() - begin
     check(process.returncode == 0, f"ended with {process.returncode}\n{output}")
     record = json.loads((run_dir / "run.json").read_text())

@@ -7,10 +7,10 @@ import pathlib
 import random
 import shutil
 import signal
-import subprocess
 import time
 
-from support import BINARY, TINY, check, checkpoint, environment, expect, losses, make_data, metrics, mpirun, train, with_own_shared_memory, workspace
+from support import (BINARY, TINY, check, checkpoint, environment, expect, losses, losses_apart, make_data, metrics, mpirun,
+                     processes_of_ranks, running, train, wait_for_step, with_own_shared_memory, workspace)
 
 CHECKPOINT, STEPS = 4, 30
 
@@ -19,29 +19,23 @@ def lines_in(path):
     return path.read_text().count("\n") if path.exists() else 0
 
 
-def wait_for_lines(process, run_dir, count):
-    deadline = time.monotonic() + 120
-    while lines_in(run_dir / "metrics.jsonl") < count and process.poll() is None:
-        check(time.monotonic() < deadline, "the run to be killed does not get anywhere")
-        time.sleep(0.002)
-
-
 def kill_after(ranks, run_dir, flags, step):
     """Starts a run, waits until it has logged `step` and kills all of it without warning."""
     command = with_own_shared_memory(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags]))  # Open MPI's is not removed
-    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               start_new_session=True)
-    wait_for_lines(process, run_dir, 1)
-    # Now, for steps take milliseconds, and looking for processes takes longer on a busy machine.
-    found = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], check=False, capture_output=True, text=True)
-    wait_for_lines(process, run_dir, step)
-    for pid in map(int, found.stdout.split()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    while any(has_files(int(pid)) for pid in found.stdout.split()):  # the lock goes with them
+    with running(command, environment()) as process:
+        wait_for_step(process, run_dir, 1)
+        # Now, for steps take milliseconds, and looking for processes takes longer on a busy machine.
+        found = processes_of_ranks(run_dir)
+        wait_for_step(process, run_dir, step)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=60)
+    deadline = time.monotonic() + 20
+    while any(map(has_files, found)):  # the lock goes with them
+        check(time.monotonic() < deadline, f"{found}: killed, and still there")
         time.sleep(0.01)
 
 
@@ -82,7 +76,7 @@ def check_other_worlds(root):
         run_dir = root / f"worlds-{number}"
         train(before, run_dir, common + [str(GLOBAL_BATCH // before), "--steps", "8", *kept_before])
         train(after, run_dir, common + [str(GLOBAL_BATCH // after), "--steps", "16", "--resume", "auto", *kept_after])
-        apart = max(abs(a - b) for a, b in zip(losses(root / "one"), losses(run_dir), strict=True))
+        apart = losses_apart(root / "one", run_dir)
         check(apart <= 1e-5, f"{before} ranks {kept_before}, resumed by {after} {kept_after}: losses differ by {apart}")
 
 
@@ -99,7 +93,7 @@ def check_other_precision(root):
         header = json.loads(model[8:8 + int.from_bytes(model[:8], "little")])
         check({tensor["dtype"] for name, tensor in header.items() if name != "__metadata__"} == {"F32"}, f"{precision}: not kept in fp32")
     check(losses(run_dir)[:6] == losses(root / "fp32")[:6], "other losses before anything was changed")
-    apart = max(abs(a - b) for a, b in zip(losses(run_dir), losses(root / "fp32"), strict=True))
+    apart = losses_apart(run_dir, root / "fp32")
     check(0 < apart < 0.03, f"losses differ by {apart}")
 
 

@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 
-from support import BINARY, TINY, check, checkpoint, losses, make_data, metrics, train, workspace
+from support import BINARY, TINY, check, checkpoint, losses, losses_apart, make_data, metrics, train, workspace
 
 # Its large weights are several blocks of a sum: slices cut through parameters.
 SMALL = TINY[:-2] + ["--lr", "1e-3", "--lr-schedule", "constant", "--bucket-mb", "0.3"]  # evaluates where it is told to
@@ -62,7 +62,7 @@ def check_resume(root, flags, precision):
     run_dir = root / f"fewer-{precision}"
     for ranks, steps in ((3, 6), (2, 12)):
         train(ranks, run_dir, flags + ["--steps", str(steps), "--resume", "auto", "--batch-size-per-rank", str(6 // ranks), *SLICED])
-    apart = max(abs(a - b) for a, b in zip(losses(run_dir), losses(root / f"straight-{precision}"), strict=True))
+    apart = losses_apart(run_dir, root / f"straight-{precision}")
     check(apart <= (1e-5 if precision == "fp32" else 0.02), f"{precision}: losses differ by {apart} with other ranks")
 
 

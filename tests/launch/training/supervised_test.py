@@ -6,11 +6,10 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import time
 
-from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, processes_of_ranks, run, train, wait_for_step,
-                     workspace)
+from support import (BINARY, ROOT, TINY, check, checkpoint, faulty_environment, losses, make_data, metrics, processes_of_ranks, run,
+                     running, train, wait_for_step, wait_until, workspace)
 
 COLLECTIVE = 6
 
@@ -19,11 +18,18 @@ class Job:
     """Two ranks under a supervisor, whose messages a test can wait for."""
 
     def __init__(self, run_dir, words, slurm=None):
-        env = environment() | {"SIDESTREAM_FAULT_INJECTION": "1"} | (slurm or {})
-        command = [ROOT / "launch/supervise", "-np", "2", "--backoff", "0.2", "--mpi-arg", "--oversubscribe", *words]
         self.name, self.output = run_dir.name, run_dir.with_suffix(".txt")
+        self.env = faulty_environment() | (slurm or {})
+        self.command = [ROOT / "launch/supervise", "-np", "2", "--backoff", "0.2", "--mpi-arg", "--oversubscribe", *words]
+
+    def __enter__(self):
         with open(self.output, "a") as output:
-            self.process = subprocess.Popen(list(map(str, command)), env=env, stdout=output, stderr=subprocess.STDOUT)
+            self.started = running(self.command, self.env, stdout=output)
+            self.process = self.started.__enter__()
+        return self
+
+    def __exit__(self, *fault):
+        self.started.__exit__(*fault)
 
     def said(self):
         return self.output.read_text(errors="replace")
@@ -45,6 +51,11 @@ class Supervised(Job):
 
     def __init__(self, run_dir, flags, inject, words=(), slurm=None):
         super().__init__(run_dir, ["--build", BINARY.parent, *words, "--", "train", "--run-dir", run_dir, *flags, "--inject", inject], slurm)
+
+
+def said_to_the_end(job, expect):
+    with job:
+        return job.end(expect)
 
 
 def keep_lock_of_the_dead(job, run_dir):
@@ -72,19 +83,19 @@ def slurm(root):
 def check_restarts(root, flags):
     """Killed, then asked to stop by Slurm before its time is over; the job's next start fails once more, and comes to the end."""
     asked, allocation = slurm(root)
-    job = Supervised(root / "run", flags, "kill:rank=1,step=17; slow:step=22,ms=300,attempt=2", ["--requeue"], allocation)
-    wait_for_step(job.process, root / "run", 1)
-    keep_lock_of_the_dead(job, root / "run")
-    wait_for_step(job.process, root / "run", 21)  # of start 2: start 1 was killed before
-    job.process.send_signal(signal.SIGUSR1)
-    said = job.end(75)
+    with Supervised(root / "run", flags, "kill:rank=1,step=17; slow:step=22,ms=300,attempt=2", ["--requeue"], allocation) as job:
+        wait_for_step(job.process, root / "run", 1)
+        keep_lock_of_the_dead(job, root / "run")
+        wait_for_step(job.process, root / "run", 21)  # of start 2: start 1 was killed before
+        job.process.send_signal(signal.SIGUSR1)
+        said = job.end(75)
     check("start 2 in 0.2 s, from step 10" in said and "job 42 is in the queue again" in said, said)
     check(asked.read_text() == "requeue 42\n", asked.read_text())
     step = metrics(root / "run")[-1]["step"]
     check(21 <= step < 30 and (checkpoint(root / "run", step) / "manifest.json").exists(), f"asked to stop at step 21, at {step}\n{said}")
 
     again = allocation | {"SLURM_RESTART_COUNT": "1"}
-    said = Supervised(root / "run", flags, "exit:rank=0,step=35,code=1", ["--requeue"], again).end(0)
+    said = said_to_the_end(Supervised(root / "run", flags, "exit:rank=0,step=35,code=1", ["--requeue"], again), 0)
     check(f"step_{step:08d}, step {step}" in said and "start 2 in 0.2 s, from step 30" in said, said)
     check(asked.read_text() == "requeue 42\n", asked.read_text())
     check(losses(root / "run") == losses(root / "whole"), "other losses than without failures")
@@ -114,7 +125,7 @@ def ends_in_vain(root, flags):
     at = flags.index("--eval-every") + 1
     short = [*flags[:at], "4", *flags[at + 1:], "--timeout-step", "2", "--timeout-eval", "2.1", "--timeout-checkpoint", "2.2"]
     inject = "; ".join(f"{fault},attempt={number}" for number, fault in enumerate(faults, 1))
-    said = Supervised(root / "vain", short, inject).end(COLLECTIVE)
+    said = said_to_the_end(Supervised(root / "vain", short, inject), COLLECTIVE)
     for words in (r"step 5, optimizer: not finished after 2000 ms|missing: rank 1 on .* in optimizer of step 5",
                   r"not finished after 2100 ms; missing: rank 1 on .*--timeout-eval gives slow ranks more time",
                   r"(the save of step 10|step 10, checkpoint).*: not finished after 2200 ms|2200 ms; missing: rank 0 on .* in checkpoint of step 10",
@@ -130,14 +141,11 @@ def check_program_of_ones_own(root):
     """Killed once it has saved, it goes on from there, and ends as one that nobody disturbed."""
     program, steps = BINARY.parent / "examples/train_mlp", "2000"
     whole = run(2, [program, steps, root / "mlp-whole"])
-    job = Job(root / "mlp", ["--program", program, "--run-dir", root / "mlp", "--", steps, root / "mlp"])
-    deadline = time.monotonic() + 60
-    while not (root / "mlp/checkpoints/step_00000100").exists():
-        check(job.process.poll() is None and time.monotonic() < deadline, f"no checkpoint\n{job.said()}")
-        time.sleep(0.005)
-    os.kill(processes_of_ranks(root / "mlp", 1, program)[0], signal.SIGKILL)
-    keep_lock_of_the_dead(job, root / "mlp")
-    said = job.end(0)
+    with Job(root / "mlp", ["--program", program, "--run-dir", root / "mlp", "--", steps, root / "mlp"]) as job:
+        wait_until(job.process, (root / "mlp/checkpoints/step_00000100").exists, "the first checkpoint")
+        os.kill(processes_of_ranks(root / "mlp", 1, program)[0], signal.SIGKILL)
+        keep_lock_of_the_dead(job, root / "mlp")
+        said = job.end(0)
     check(re.search(r"ended with 137; start 2 in 0.2 s, from step \d+00\n", said), said)
     check(whole.splitlines()[-2:] == said.splitlines()[-2:], f"expected\n{whole}\nfound\n{said}")
 
@@ -153,7 +161,7 @@ def main():
 
         ends_in_vain(root, flags)
         check_program_of_ones_own(root)
-        said = Supervised(root / "nan", flags, "nan:rank=1,step=5,attempt=all").end(5)
+        said = said_to_the_end(Supervised(root / "nan", flags, "nan:rank=1,step=5,attempt=all"), 5)
         check("a restart would end the same way" in said, said)
 
 

@@ -6,10 +6,9 @@ import signal
 import subprocess
 import sys
 import pathlib
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import BINARY, BUILD, ROOT, check, environment, workspace  # noqa: E402
+from support import BINARY, BUILD, ROOT, check, completed, environment, running, wait_until, workspace  # noqa: E402
 
 CONFIG = """model = gpt2-tiny
 sequence-length = 32
@@ -52,15 +51,11 @@ def make_corpus(clone):
 
 def check_stop(clone, number, ask):
     """Asked while the pairs run: what it has started stops, too."""
-    process = subprocess.Popen([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "100000", "--target-val-loss", "50"],
-                               env=environment() | {"XDG_CACHE_HOME": str(clone / "cache")}, text=True, errors="replace",
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
-    deadline = time.monotonic() + 120
-    while not list(clone.glob("runs/*/runs/*/metrics.jsonl")):
-        check(process.poll() is None and time.monotonic() < deadline, f"no run began\n{process.poll()}")
-        time.sleep(0.1)
-    ask(process.pid, number)
-    output, _ = process.communicate(timeout=120)  # the ranks hold the pipe, too: its end says that they are gone
+    with running([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "100000", "--target-val-loss", "50"],
+                 environment() | {"XDG_CACHE_HOME": str(clone / "cache")}) as process:
+        wait_until(process, lambda: list(clone.glob("runs/*/runs/*/metrics.jsonl")), "a run begins")
+        ask(process.pid, number)
+        output, _ = process.communicate(timeout=120)  # the ranks hold the pipe, too: its end says that they are gone
     check(process.returncode == 75 and "== stopped" in output, f"{number!r}: {process.returncode}\n{output}")
     shutil.rmtree(clone / "runs")
 
@@ -72,9 +67,8 @@ def main():
         make_corpus(clone)
         check_stop(clone, signal.SIGTERM, os.kill)
         check_stop(clone, signal.SIGINT, os.killpg)  # as a terminal does
-        done = subprocess.run([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "6", "--target-val-loss", "50"],
-                              env=environment() | {"XDG_CACHE_HOME": str(clone / "cache")}, text=True, errors="replace", timeout=400,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = completed([clone / "launch/quickstart", "--ranks", "2", "--baseline-steps", "6", "--target-val-loss", "50"], 400,
+                         environment() | {"XDG_CACHE_HOME": str(clone / "cache")})
         check(done.returncode == 0 and "ended with exit code" not in done.stdout, f"{done.returncode}\n{done.stdout}")
         page = clone / done.stdout.strip().splitlines()[-1].split(": ")[-1]
         check(page.name == "report.html" and page.stat().st_size > 100_000, f"no page at {page}\n{done.stdout}")

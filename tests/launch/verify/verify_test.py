@@ -2,12 +2,10 @@
 import json
 import pathlib
 import signal
-import subprocess
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "training"))
-from support import BINARY, BUILD, check, environment, make_data, undisturbed, workspace  # noqa: E402
+from support import BINARY, BUILD, check, completed, environment, make_data, running, undisturbed, wait_for_step, workspace  # noqa: E402
 
 TIMEOUT_S = 400
 SLEEPING = BUILD / "tests/launch/recording/sidestream_slow_rank"  # the same program, with a sleep where SIDESTREAM_TEST_SLEEP says
@@ -19,8 +17,7 @@ def command(data, out, *flags, config):
 
 
 def call(words, expect, **more):
-    done = subprocess.run(words, env={**environment(), **more}, text=True, timeout=TIMEOUT_S, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    done = completed(words, TIMEOUT_S, {**environment(), **more})
     check(done.returncode == expect, f"expected exit code {expect}, found {done.returncode} from {words}\n{done.stdout}")
     return done.stdout
 
@@ -203,15 +200,11 @@ def test_interruption(data, folder, config):
     out = folder / "stopped"
     words = command(data, out, "--base", "--overlap off", "--blocks", "1", "--steps", "60", "--warm-up", "1",
                     "--profile", "off", config=config)
-    process = subprocess.Popen(words, env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True)
     second = out / "runs/block_001_new/metrics.jsonl"
-    deadline = time.monotonic() + TIMEOUT_S
-    while not second.exists() or second.read_text().count("\n") < 2:
-        check(process.poll() is None and time.monotonic() < deadline, "the second run does not start")
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=TIMEOUT_S)
+    with running(words, environment()) as process:
+        wait_for_step(process, second.parent, 2)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=TIMEOUT_S)
     check(process.returncode == 75, f"expected exit code 75 after Ctrl-C, found {process.returncode}\n{output}")
     check("the same command goes on" in output, output)
     output = call(words, 0)
