@@ -1,15 +1,15 @@
 """`prepare` without a terminal says how far it is; interrupted, it leaves nothing behind, and it clears up after the killed."""
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, may_mount, run, run_command, train, workspace
+from support import BINARY, ROOT, TINY, check, checkpoint, environment, may_mount, run, run_command, running, train, wait_until, workspace
 
 COPIES = 600  # of a megabyte, as links: a minute of work for one thread
 
@@ -25,45 +25,50 @@ def make_input(root):
     return folder
 
 
+@contextlib.contextmanager
 def started(text, output):
-    process = subprocess.Popen([str(BINARY), "prepare", "--input", str(text), "--output", str(output), "--threads", "1",
-                                "--tokenizer", str(output.parent / "tokenizer.json")],
-                               env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    staged = pathlib.Path(f"{output}.tmp.{process.pid}")
-    deadline = time.monotonic() + 60
-    while not staged.exists() or not any(file.stat().st_size for file in staged.iterdir()):
-        check(process.poll() is None and time.monotonic() < deadline, f"prepare does not start: {process.poll()}")
-        time.sleep(0.01)
-    return process, staged
+    """A call that has begun to write, the folder it writes to, and the file that has what it says."""
+    said = output.parent / "said.txt"
+    command = [BINARY, "prepare", "--input", text, "--output", output, "--threads", "1", "--tokenizer", output.parent / "tokenizer.json"]
+    with open(said, "w") as file, running(command, environment(), stdout=file) as process:
+        staged = pathlib.Path(f"{output}.tmp.{process.pid}")
+        wait_until(process, lambda: staged.exists() and any(part.stat().st_size for part in staged.iterdir()), "prepare writes")
+        yield process, staged, said
+
+
+def progress_in(said):
+    return [line for line in said.read_text().splitlines() if line.startswith("prepare: ") and " % of " in line]
 
 
 def check_interrupted(root, text):
-    for number in (signal.SIGINT, signal.SIGTERM):
-        process, staged = started(text, root / "out")
-        time.sleep(7 if number == signal.SIGINT else 0)
-        process.send_signal(number)
-        output, _ = process.communicate(timeout=60)
-        check(process.returncode == 128 + number, f"ended with {process.returncode} after {number!r}\n{output}")
+    """Until then it says how far it is: every three seconds, where there is no terminal."""
+    for number, lines in ((signal.SIGINT, 2), (signal.SIGTERM, 0)):
+        begin = time.monotonic()
+        with started(text, root / "out") as (process, staged, said):
+            wait_until(process, lambda: len(progress_in(said)) >= lines, f"{lines} lines of progress")
+            process.send_signal(number)
+            code = process.wait(timeout=60)
+        took_s = time.monotonic() - begin
+        check(code == 128 + number, f"ended with {code} after {number!r}\n{said.read_text()}")
         check(not staged.exists() and not (root / "out").exists(), f"left behind after {number!r}: {list(root.iterdir())}")
-        lines = [line for line in output.splitlines() if line.startswith("prepare: ") and " % of " in line]
-        check(number == signal.SIGTERM or 2 <= len(lines) <= 4, f"seven seconds without a terminal: {output!r}")
+        check(len(progress_in(said)) <= took_s / 3 + 1, f"{took_s:.1f} s without a terminal: {said.read_text()}")
 
 
 def check_killed(root, text):
     """The next call removes what a killed one has left, and nothing of one that is at work."""
-    process, stale = started(text, root / "out")
-    process.kill()
-    process.wait()
+    with started(text, root / "out") as (process, stale, _):
+        process.kill()
+        process.wait()
     check(stale.exists(), "a killed process has nothing to be cleared up")
-    other, busy = started(text, root / "out")
-    check(not stale.exists(), "the leftovers of a dead process are still there")
-    small = root / "small"
-    small.mkdir()
-    (small / "a.txt").write_text("one file\n" * 1000)
-    run(1, [BINARY, "prepare", "--input", small, "--output", root / "out"])
-    check(busy.exists(), "the folder of a process that is at work was removed")
-    other.terminate()
-    other.wait()
+    with started(text, root / "out") as (other, busy, _):
+        check(not stale.exists(), "the leftovers of a dead process are still there")
+        small = root / "small"
+        small.mkdir()
+        (small / "a.txt").write_text("one file\n" * 1000)
+        run(1, [BINARY, "prepare", "--input", small, "--output", root / "out"])
+        check(busy.exists(), "the folder of a process that is at work was removed")
+        other.terminate()
+        other.wait(timeout=60)
     check(not busy.exists() and (root / "out/dataset.json").exists(), f"found {list(root.iterdir())}")
 
 

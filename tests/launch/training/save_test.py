@@ -6,10 +6,11 @@ import os
 import pathlib
 import re
 
-from support import TINY, check, checkpoint, losses, make_data, train, workspace
+from support import TINY, check, checkpoint, losses, make_data, only_message, train, workspace
 
 CHECKPOINT, KILLED = 4, 137
 RANKS = 2
+DISK_MS = 3000  # so much longer one save takes: what else the machine does is little beside it
 
 
 def folders(run_dir):
@@ -18,10 +19,6 @@ def folders(run_dir):
 
 def hashes(folder):
     return {file["name"]: file["sha256"] for file in json.loads((folder / "manifest.json").read_text())["files"]}
-
-
-def errors(output):
-    return [line for line in output.splitlines() if line.startswith("sidestream") and "planted fault:" not in line.split("sidestream", 1)[1][:20]]
 
 
 def check_same_bits(root, flags):
@@ -35,24 +32,24 @@ def check_same_bits(root, flags):
 
 
 def check_training_goes_on(root, flags):
-    """A disk that takes 1.5 s longer holds training up for less than a third of it."""
-    slow = ["--inject", "slow:rank=0,ms=20; slow:rank=0,step=150,steps=1,at=checkpoint,ms=1500"]
-    output = train(RANKS, root / "slow", flags + ["--steps", "300", "--checkpoint-every", "150", *slow])
+    """While a disk takes its time, steps are taken: training waits for a small part of the save only."""
+    slow = ["--inject", f"slow:rank=0,ms=20; slow:rank=0,step=150,steps=1,at=checkpoint,ms={DISK_MS}"]
+    output = train(RANKS, root / "slow", flags + ["--steps", "400", "--checkpoint-every", "150", *slow])
     waited, total = map(float, re.search(r"saved checkpoint of step 150 \(training waited ([\d.]+) s of ([\d.]+) s\)", output).groups())
-    check(total >= 1.5, f"took {total} s")
-    check(waited < 0.5, f"training waited {waited} s for a save of {total} s")
+    check(total >= 1e-3 * DISK_MS, f"took {total} s")
+    check(waited < 0.5 * total, f"training waited {waited} s for a save of {total} s")
     check("a save holds training up for" in output and "(Young)" in output, output)
     blocking = train(RANKS, root / "slow-sync", flags + ["--steps", "160", "--checkpoint-every", "150", "--async-checkpoints", "off", *slow])
     held_up = float(re.search(r"saved checkpoint of step 150 \(training waited ([\d.]+) s", blocking).group(1))
-    check(held_up >= 1.5, f"blocking, but waited {held_up}")
+    check(held_up >= 1e-3 * DISK_MS, f"blocking, but waited {held_up}")
 
 
 def check_planted_disk_full(root, flags):
     for rank in (0, 1):
         run_dir = root / f"full-{rank}"
         output = train(RANKS, run_dir, flags + ["--steps", "40", "--checkpoint-every", "5", "--inject", f"disk-full:rank={rank},step=10"], expect=CHECKPOINT)
-        found = errors(output)
-        check(len(found) == 1 and f"rank {rank}: planted fault" in found[0] and "No space left on device" in found[0], output)
+        found = only_message(output, f"full-{rank}")
+        check(f"rank {rank}: planted fault" in found and "No space left on device" in found, output)
         check(folders(run_dir) == ["step_00000005"], folders(run_dir))
         train(RANKS, run_dir, flags + ["--steps", "12", "--checkpoint-every", "5", "--resume", "auto"])
 

@@ -8,58 +8,49 @@ import signal
 import subprocess
 import time
 
-from support import (BINARY, ROOT, TINY, check, checkpoint, environment, losses, make_data, metrics, mpirun, processes_of_ranks, train,
-                     wait_for_step, workspace)
+from support import (BINARY, ROOT, TINY, check, checkpoint, environment, faulty_environment, losses, make_data, metrics, mpirun,
+                     processes_of_ranks, running, train, wait_for_step, wait_until, workspace)
 
 STEPS = 150
 # A run that is asked to stop lasts long enough to hear of it, on any machine.
 SLOW = f"slow:rank=0,step=1,steps={STEPS},ms=50"
 
 
-def planted():
-    return environment() | {"SIDESTREAM_FAULT_INJECTION": "1"}
-
-
 def stopped_by(command, run_dir, send, rank=None):
     """`rank`: the signal goes to this one alone, instead of to the process that was started."""
-    process = subprocess.Popen([*map(str, command), "--inject", SLOW], env=planted(), stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 3)
-    os.kill(process.pid if rank is None else processes_of_ranks(run_dir, rank)[0], send)
-    output, _ = process.communicate(timeout=120)
+    with running([*command, "--inject", SLOW], faulty_environment()) as process:
+        wait_for_step(process, run_dir, 3)
+        os.kill(process.pid if rank is None else processes_of_ranks(run_dir, rank)[0], send)
+        output, _ = process.communicate(timeout=120)
     check(process.returncode == 75, f"expected exit code 75 after {send!r}, found {process.returncode}\n{output}")
     step = metrics(run_dir)[-1]["step"]
     check(3 <= step < STEPS, f"stopped after step {step}")
     check((checkpoint(run_dir, step) / "manifest.json").exists(), f"no checkpoint of step {step}\n{output}")
 
 
-def stopped_at_once(command, run_dir, processes):
+def stopped_at_once(command, run_dir):
     """Asked twice within a step: no save, no waiting for the end of the step."""
-    process = subprocess.Popen([str(word) for word in command], env=environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 1)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    begin = time.monotonic()
-    output, _ = process.communicate(timeout=60)
-    check(time.monotonic() - begin < 8, f"took {time.monotonic() - begin:.1f} s to stop")
+    with running(command, environment()) as process:
+        wait_for_step(process, run_dir, 1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        check(not processes_of_ranks(run_dir), f"these still run: {processes_of_ranks(run_dir)}")
     check(process.returncode not in (0, 75), f"ended with {process.returncode} after the second request\n{output}")
     check(not list((run_dir / "checkpoints").glob("step_*")), f"a checkpoint after the second request\n{output}")
-    left = subprocess.run(["pgrep", "-f", f"sidestream train --run-dir {run_dir} "], capture_output=True, text=True)
-    check(left.returncode == 1, f"{processes} process(es) were started, these still run: {left.stdout}")
+    check(len(metrics(run_dir)) == 1, f"the step came to its end: {metrics(run_dir)}\n{output}")
     return process.returncode
 
 
 def passed_over_where_the_caller_ignores_it(command, run_dir):
     """SIGINT of a process that a script started with `&`: the terminal's Ctrl-C is meant for the script."""
-    process = subprocess.Popen(["env", "--ignore-signal=INT", *map(str, command), "--inject", SLOW], env=planted(),
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    wait_for_step(process, run_dir, 2)
-    process.send_signal(signal.SIGINT)
-    wait_for_step(process, run_dir, metrics(run_dir)[-1]["step"] + 2)
-    process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=60)
+    with running(["env", "--ignore-signal=INT", *command, "--inject", SLOW], faulty_environment()) as process:
+        wait_for_step(process, run_dir, 2)
+        process.send_signal(signal.SIGINT)
+        wait_for_step(process, run_dir, metrics(run_dir)[-1]["step"] + 2)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
     check(process.returncode == 75, f"expected 75 after SIGTERM, found {process.returncode}\n{output}")
 
 
@@ -69,20 +60,17 @@ def asked_twice_while_it_saves(root, flags, ranks):
     for send, code in ((signal.SIGUSR1, 75), (signal.SIGTERM, 128 + signal.SIGTERM)):
         run_dir = root / f"saving-{ranks}-{send.name}"
         command = [ROOT / "launch/run", "-np", ranks, "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags, *slow]
-        process = subprocess.Popen([str(word) for word in command], env=planted(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True)
-        wait_for_step(process, run_dir, 3)
-        process.send_signal(send)
-        while not list((run_dir / "checkpoints").glob("*.pending")):
-            check(process.poll() is None, "ended before it saved")
-            time.sleep(0.01)
-        time.sleep(0.3)  # at once they would be one request
-        process.send_signal(send)
-        output, _ = process.communicate(timeout=60)
+        with running(command, faulty_environment()) as process:
+            wait_for_step(process, run_dir, 3)
+            process.send_signal(send)
+            wait_until(process, lambda: list((run_dir / "checkpoints").glob("*.pending")), "it saves")
+            time.sleep(0.3)  # at once they would be one request
+            process.send_signal(send)
+            output, _ = process.communicate(timeout=60)
+            check(not processes_of_ranks(run_dir), f"ranks are left after {send!r}")
         check(process.returncode == code, f"expected {code} after {send!r} in a save, found {process.returncode}\n{output}")
         step = metrics(run_dir)[-1]["step"]
         check(step < STEPS and checkpoint(run_dir, step).exists() == (code == 75), f"after {send!r} at step {step}\n{output}")
-        check(not processes_of_ranks(run_dir), f"ranks are left after {send!r}")
         output = train(ranks, run_dir, flags + ["--resume", "auto"])
         check("skipped checkpoint" not in output, output)
         check([line["step"] for line in metrics(run_dir)] == list(range(1, STEPS + 1)), f"steps are missing after {send!r}")
@@ -101,20 +89,20 @@ def catches_usr1(pid):
 def asked_before_its_first_step(root, flags, ranks):
     """In the set-up, and while a checkpoint is loaded: the first step that comes is taken, saved, and the last one."""
     run_dir = root / f"early-{ranks}"
-    env = planted()
     lock = run_dir / "lock"
+
+    def hear(place):
+        """The directory is taken after the set-up, and before anything is loaded."""
+        pids = processes_of_ranks(run_dir)
+        return len(pids) == ranks and all(map(catches_usr1, pids)) and (place == "setup" or is_held_by_one_of(pids, lock))
+
     for step, place in ((1, "setup"), (2, "restore")):
         command = mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--resume", "auto", "--inject", f"slow:at={place},ms=1500"])
-        process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        # The directory is taken after the set-up, and before anything is loaded.
-        pids = []
-        while len(pids) < ranks or not all(map(catches_usr1, pids)) or (place == "restore" and not is_held_by_one_of(pids, lock)):
-            check(process.poll() is None, f"{place}: ended before it was asked")
-            time.sleep(0.01)
-            pids = processes_of_ranks(run_dir)
-        check(lock.exists() == (place == "restore"), f"{place}: asked too late")
-        process.send_signal(signal.SIGUSR1)
-        output, _ = process.communicate(timeout=60)
+        with running(command, faulty_environment()) as process:
+            wait_until(process, lambda: hear(place), f"ranks hear of requests in {place}")
+            check(lock.exists() == (place == "restore"), f"{place}: asked too late")
+            process.send_signal(signal.SIGUSR1)
+            output, _ = process.communicate(timeout=60)
         check(process.returncode == 75, f"{place}: expected exit code 75, found {process.returncode}\n{output}")
         check([line["step"] for line in metrics(run_dir)] == list(range(1, step + 1)), f"{place}: {metrics(run_dir)}")
         check((checkpoint(run_dir, step) / "manifest.json").exists(), f"{place}: no checkpoint of step {step}\n{output}")
@@ -128,11 +116,11 @@ def torn_down_by_mpirun(root, flags, send):
     """Bare mpirun ends its ranks within a second or two: whatever they could save is whole, and the run goes on from it."""
     run_dir = root / send.name
     saving = flags + ["--checkpoint-every", "2", "--resume", "auto"]
-    process = subprocess.Popen(mpirun(2, [BINARY, "train", "--run-dir", run_dir, *saving, "--inject", SLOW]), env=planted(),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for_step(process, run_dir, 3)
-    process.send_signal(send)
-    check(process.wait(timeout=60) != 0, f"mpirun ended with 0 after {send!r}")
+    with running(mpirun(2, [BINARY, "train", "--run-dir", run_dir, *saving, "--inject", SLOW]), faulty_environment(),
+                 stdout=subprocess.DEVNULL) as process:
+        wait_for_step(process, run_dir, 3)
+        process.send_signal(send)
+        check(process.wait(timeout=60) != 0, f"mpirun ended with 0 after {send!r}")
     check(metrics(run_dir)[-1]["step"] < STEPS, f"the run ended before {send!r}")
     output = train(2, run_dir, saving)
     check("skipped checkpoint" not in output, f"a checkpoint was half visible after {send!r}\n{output}")
@@ -170,10 +158,10 @@ def main():
         # Steps of seconds: the second request comes before the first one is looked at.
         slow = ["--data", str(data), "--model", "gpt2-tiny", "--sequence-length", "128", "--threads", "1", "--log-every", "1",
                 "--eval-every", "0", "--steps", "100", "--batch-size-per-rank", "512"]
-        code = stopped_at_once([BINARY, "train", "--run-dir", root / "twice", *slow], root / "twice", 1)
+        code = stopped_at_once([BINARY, "train", "--run-dir", root / "twice", *slow], root / "twice")
         check(code == 128 + signal.SIGINT, f"expected 130 after the second SIGINT, found {code}")
         stopped_at_once([ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir",
-                         root / "both", *slow], root / "both", 2)
+                         root / "both", *slow], root / "both")
 
 
 main()
