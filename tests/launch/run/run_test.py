@@ -12,9 +12,9 @@ import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 RUN = str(ROOT / "launch" / "run")
-sys.path.insert(0, str(ROOT / "launch/scripts"))
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
 sys.dont_write_bytecode = True
-from marked_processes import processes_with  # noqa: E402
+from running import completed, processes_with, running, stop  # noqa: E402
 
 # Behaves as its first argument says; leaves one file a rank with its process id, and one with what it saw.
 STUB = """#!/usr/bin/env python3
@@ -32,7 +32,8 @@ def save(*_):
     os._exit(75)
 
 def save_slowly(*_):
-    time.sleep(0.5)
+    note("saving", "now")
+    time.sleep(float(sys.argv[2]))
     note("saved", "all")
     os._exit(75)
 
@@ -79,14 +80,21 @@ class RunTest(unittest.TestCase):
         return [RUN, "-np", str(ranks), "--build", str(self.folder), *options, "--", *words]
 
     def run_to_end(self, command):
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
+        return completed(command, 60, self.environment, stderr=subprocess.PIPE)
+
+    def launch(self, *words, options=()):
+        """Two ranks in a process group of their own, as a shell starts them."""
+        return self.enterContext(running(self.command(2, *words, options=options), self.environment, stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.PIPE))
 
     def start(self, *words):
-        """Two ranks in a process group of their own, as a shell starts them; returns when both are up."""
-        process = subprocess.Popen(self.command(2, *words), env=self.environment, process_group=0,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        """The same; returns when both are up."""
+        process = self.launch(*words)
         self.wait_for(lambda: len(self.pids()) == 2, "both ranks are up")
         return process
+
+    def wait_until_saving(self):
+        self.wait_for(lambda: len(list(self.folder.glob("saving.*"))) == 2, "both ranks save")
 
     def pids(self):
         return [int(path.read_text()) for path in self.folder.glob("pid.*") if path.read_text().strip()]
@@ -118,13 +126,17 @@ class RunTest(unittest.TestCase):
         shutil.copy("/bin/sleep", self.folder / "sidestream")
         self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
 
-    def test_launcher_that_stays_is_ended(self):
-        """For a silent host, or broken down (nobody reaps its rank), when the ranks of this host have gone; one that ends is left alone."""
-        ps = self.folder / "ps"  # the rank lives until somebody has looked for it
+    def rank_until_it_was_seen(self):
+        """For a fake mpirun: a rank that lives until somebody has looked for it."""
+        ps = self.folder / "ps"
         ps.write_text(f'#!/bin/sh\n/bin/ps "$@"\ntouch "{self.folder}/looked"\n')
         ps.chmod(0o755)
-        rank = (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
+        return (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
                 "/bin/sleep 1; kill $!")
+
+    def test_launcher_that_stays_is_ended(self):
+        """For a silent host, or broken down (nobody reaps its rank), when the ranks of this host have gone; one that ends is left alone."""
+        rank = self.rank_until_it_was_seen()
         hosts = ["--hosts", "a:1,b:1"]
         for options, end, code, why in ((hosts, "exec sleep 600", 137, "another host does not answer"), (hosts, "wait; exit 6", 6, None),
                                         ([], "exec sleep 600", 137, "it does not end")):
@@ -137,11 +149,9 @@ class RunTest(unittest.TestCase):
 
     def test_launcher_that_stays_is_ended_where_nobody_reads_any_more(self):
         """Ctrl-C has ended `tee`, and the whole group was asked to end: the one that looks after mpirun goes on."""
-        self.fake_mpirun("trap '' USR1", f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 3 &', f'echo up > "{self.folder}/pid.0"', "exec sleep 600")
-        process = subprocess.Popen(self.command(2, "train", options=["--patience", "2"]), env=self.environment, process_group=0,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.wait_for((self.folder / "pid.0").exists, "mpirun is up")
-        time.sleep(1.5)  # somebody has looked for the rank
+        self.fake_mpirun("trap '' USR1", self.rank_until_it_was_seen(), "exec sleep 600")
+        process = self.launch("train", options=["--patience", "2"])
+        self.wait_for((self.folder / "looked").exists, "somebody has looked for the rank")
         process.stderr.close()
         os.killpg(process.pid, signal.SIGHUP)
         self.assertEqual(process.wait(timeout=30), 137)
@@ -207,8 +217,7 @@ class RunTest(unittest.TestCase):
         for number, delay in ((signal.SIGINT, 0), (signal.SIGUSR1, 0.02), (signal.SIGTERM, 0.04), (signal.SIGINT, 0.06), (signal.SIGUSR1, 0.08),
                               (signal.SIGINT, 0.1), (signal.SIGTERM, 0.13), (signal.SIGUSR1, 0.17), (signal.SIGINT, 0.25)):
             with self.subTest(signal=number, delay=delay):
-                process = subprocess.Popen(self.command(2, "save"), env=self.environment, process_group=0, stdout=subprocess.DEVNULL,
-                                           stderr=subprocess.PIPE, text=True)
+                process = self.launch("save")
                 self.wait_for(lambda: notes_signals(process), "the script notes signals")
                 time.sleep(delay)
                 process.send_signal(number)
@@ -234,28 +243,32 @@ class RunTest(unittest.TestCase):
         self.assert_nothing_is_left(pids)
 
     def test_a_request_that_comes_twice_at_once_is_one(self):
-        """`timeout` signals its child and then the group; a terminal that closes says so by the shell and by the system."""
-        for number, pause in (signal.SIGTERM, 0), (signal.SIGHUP, 0.4):
+        """`timeout` signals its child and then the group; a terminal that closes says so by the shell, and by the system a little later."""
+        for number in signal.SIGTERM, signal.SIGHUP:
             with self.subTest(signal=number):
-                for file in [*self.folder.glob("saved.*"), *self.folder.glob("pid.*")]:
+                for file in [*self.folder.glob("sav*.*"), *self.folder.glob("pid.*")]:
                     file.unlink()
-                process = self.start("slow_save")
+                process = self.start("slow_save", "1")
+                if number == signal.SIGTERM:
+                    stop(process)  # however busy the machine is, both are there when it looks
                 process.send_signal(number)
-                time.sleep(pause)
+                if number == signal.SIGHUP:
+                    self.wait_until_saving()
                 os.killpg(process.pid, number)
+                process.send_signal(signal.SIGCONT)
                 process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 75)
                 self.assertEqual(len(list(self.folder.glob("saved*"))), 2)
 
     def test_ctrl_c_that_ends_who_reads_the_messages_first_lets_all_ranks_save(self):
-        process = self.start("slow_save")
+        process = self.start("slow_save", "0.5")
         process.stderr.close()  # as `2>&1 | tee log` does
         os.killpg(process.pid, signal.SIGINT)
         self.assertEqual(process.wait(timeout=30), 75)
         self.assertEqual(len(list(self.folder.glob("saved*"))), 2)
 
     def test_ctrl_backslash_stops_at_once(self):
-        process = self.start("slow_save")
+        process = self.start("slow_save", "60")
         pids = self.pids()
         os.killpg(process.pid, signal.SIGQUIT)
         process.communicate(timeout=30)
@@ -264,10 +277,11 @@ class RunTest(unittest.TestCase):
         self.assert_nothing_is_left(pids)
 
     def test_ctrl_c_twice_in_a_row_does_not_save(self):
-        process = self.start("slow_save")
+        process = self.start("slow_save", "60")
         pids = self.pids()
         os.killpg(process.pid, signal.SIGINT)
-        time.sleep(0.1)  # two that come together are one
+        while "saving and stopping" not in (line := process.stderr.readline()):  # two that come together are one
+            self.assertTrue(line, "it ended before it was asked again")
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
