@@ -14,15 +14,17 @@ import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-for caught in (signal.SIGINT, signal.SIGHUP):  # whoever started the tests may ignore them, and what they start would, too
-    signal.signal(caught, signal.SIG_DFL)
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
+sys.dont_write_bytecode = True
+from running import completed, running  # noqa: E402
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may ignore it, and what they start would, too
 loader = importlib.machinery.SourceFileLoader("supervise", str(ROOT / "launch/supervise"))
 supervise = importlib.util.module_from_spec(importlib.util.spec_from_loader("supervise", loader))
-sys.dont_write_bytecode = True
 loader.exec_module(supervise)
 
 # Plays line N of PLAY at start N: an exit code, "ck STEP CODE" (a checkpoint first), "sleep", "orphan CODE",
-# "noisy CODE", "segment CODE".
+# "noisy CODE", "segment JOB CODE".
 PROGRAM = """#!/usr/bin/env python3
 import os, pathlib, signal, subprocess, sys, time
 play = os.environ["PLAY"].split(";")
@@ -55,12 +57,12 @@ if words[0] == "orphan":
 if words[0] == "noisy":  # more than a pipe holds
     sys.stderr.write(("x" * 79 + "\\n") * 4000)
     words = words[1:]
-if words[0] == "segment":  # as of a launcher that was killed: a rank of job 77 ran, its shared memory is there
-    rank = subprocess.Popen(["sleep", "60"], env=dict(os.environ, PMIX_NAMESPACE="77"), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    open("/dev/shm/vader_segment.test.0.4d.0", "w").close()
-    time.sleep(2.5)
+if words[0] == "segment":  # as of a launcher that was killed: a rank of this job ran, its shared memory is there
+    rank = subprocess.Popen(["sleep", "60"], env=dict(os.environ, PMIX_NAMESPACE=words[1]), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    open(f"/dev/shm/vader_segment.test.0.{int(words[1]):x}.0", "w").close()
+    time.sleep(8)  # the supervisor looks after 1, 3 and 7 s, and cannot be seen to look
     rank.kill()
-    words = words[1:]
+    words = words[2:]
 if words[0] == "deaf":
     for number in (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -103,16 +105,22 @@ class SuperviseCase(unittest.TestCase):
         return command
 
     def play(self, text, *flags, train=()):
-        done = subprocess.run(self.command(*flags, train=train), env=dict(os.environ, PLAY=text), capture_output=True, text=True, timeout=60)
+        done = completed(self.command(*flags, train=train), 60, os.environ | {"PLAY": text}, stderr=subprocess.PIPE)
         starts = (self.run_dir / "starts").read_text().splitlines()
         return done, starts
 
     def ledger(self):
         return [json.loads(line) for line in (self.run_dir / "ettr.jsonl").read_text().splitlines()]
 
-    def wait_for(self, *names):
+    def started(self, command, play, env=None, **how):
+        """Goes on beside the test, which may read its messages; ended with the test."""
+        return self.enterContext(running(command, (env or os.environ) | {"PLAY": play}, **{"stdout": None, "stderr": subprocess.PIPE} | how))
+
+    def wait_for(self, process, *names):
+        """Until the ranks have made these files."""
         end = time.monotonic() + 30
         while not all((self.run_dir / name).exists() for name in names):
+            self.assertIsNone(process.poll(), f"it ended before {names} came")
             self.assertLess(time.monotonic(), end, f"{names} do not come")
             time.sleep(0.02)
 

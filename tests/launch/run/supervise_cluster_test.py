@@ -5,10 +5,9 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 import unittest
 
-from supervise_case import SuperviseCase, supervise
+from supervise_case import SuperviseCase, completed, supervise
 
 
 class SuperviseClusterTest(SuperviseCase):
@@ -22,7 +21,7 @@ class SuperviseClusterTest(SuperviseCase):
         file = self.host_file("# this machine\nlocalhost\n")
         if supervise.cores_of_this_host() < 2:
             file = self.host_file("localhost slots=2\n")
-        done = subprocess.run(self.on_two_ranks("--hostfile", file), env=dict(os.environ, PLAY="0"), capture_output=True, text=True, timeout=60)
+        done = completed(self.on_two_ranks("--hostfile", file), 60, os.environ | {"PLAY": "0"}, stderr=subprocess.PIPE)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 2)
 
@@ -71,9 +70,8 @@ class SuperviseClusterTest(SuperviseCase):
         self.assertEqual(job.command(attempt=1)[job.command(attempt=1).index("--hosts") + 1], "n1:8,n3:8")
 
     def stopped_under_slurm(self, environment, play="sleep", code=75):
-        process = subprocess.Popen(self.command("--requeue"), env=dict(environment, PLAY=play), stderr=subprocess.PIPE, text=True)
-        while not (self.run_dir / "ready").exists():
-            time.sleep(0.02)
+        process = self.started(self.command("--requeue"), play, environment)
+        self.wait_for(process, "ready")
         process.send_signal(signal.SIGUSR1)
         _, errors = process.communicate(timeout=30)
         self.assertEqual(process.returncode, code, errors)
@@ -94,8 +92,7 @@ class SuperviseClusterTest(SuperviseCase):
         self.assertEqual((self.folder / "asked").read_text(), "requeue 42\n")
 
     def test_slurm_job_that_is_asked_between_two_starts_is_requeued(self):
-        process = subprocess.Popen(self.command("--requeue", "--backoff", "20"), env=dict(self.fake_scontrol("exit 0"), PLAY="6"),
-                                   stderr=subprocess.PIPE, text=True)
+        process = self.started(self.command("--requeue", "--backoff", "20"), "6", self.fake_scontrol("exit 0"))
         with process.stderr as messages:
             for line in messages:
                 if "start 2 in" in line:

@@ -2,10 +2,11 @@
 
 import fcntl
 import os
+import re
 import subprocess
 import unittest
 
-from supervise_case import ROOT, SuperviseCase, supervise  # puts the scripts on the path
+from supervise_case import ROOT, SuperviseCase, completed, supervise  # puts the scripts on the path
 from train_call import run_directory
 
 
@@ -67,6 +68,15 @@ class SuperviseTest(SuperviseCase):
         self.assertEqual((done.returncode, len(starts)), (6, 4), done.stderr)
         self.assertIn("giving up after 3 restarts without a new checkpoint (newest: none)", done.stderr)
         self.assertEqual([line["attempt"] for line in self.ledger() if line["event"] == "ended"], [1, 2, 3, 4])
+
+    def test_it_waits_twice_as_long_each_time_until_there_is_progress(self):
+        done, starts = self.play("6;6;6;ck 10 6;6;0")
+        self.assertEqual((done.returncode, len(starts)), (0, 6), done.stderr)
+        self.assertEqual(re.findall(r"; start \d in (\S+) s", done.stderr), ["0.05", "0.1", "0.2", "0.05", "0.05"])
+        job = self.supervisor("-np", "1", "--backoff", "40")
+        job.rest, job.start, rests = lambda pause: rests.append(pause), lambda attempt: 6, []
+        self.assertEqual(job.start_again_and_again(), 6)
+        self.assertEqual(rests, [40, 60, 60])  # a minute at most
 
     def test_progress_counts_anew(self):
         done, starts = self.play("6;6;6;ck 10 6;6;6;ck 20 6;0")
@@ -133,7 +143,7 @@ class SuperviseTest(SuperviseCase):
         """A program of one's own, which is told what comes after -- and nothing else."""
         command = [str(ROOT / "launch/supervise"), "-np", "1", "--program", str(self.folder / "sidestream"), "--run-dir", str(self.run_dir),
                    "--backoff", "0.05", "--", "300", "--run-dir", str(self.run_dir)]
-        done = subprocess.run(command, env=dict(os.environ, PLAY=text), capture_output=True, text=True, timeout=60)
+        done = completed(command, 60, os.environ | {"PLAY": text}, stderr=subprocess.PIPE)
         return done, (self.run_dir / "starts").read_text().splitlines()
 
     def test_a_program_of_ones_own_is_started_again_as_it_was(self):
@@ -167,11 +177,20 @@ class SuperviseTest(SuperviseCase):
         self.assertEqual((done.returncode, len(starts)), (0, 2), done.stderr)
 
     def test_bad_calls(self):
-        for words in (["-np", "0", "--", "train"], ["-np", "2", "--", "verify"], ["-np", "2", "--hosts", "a:x", "--", "train"],
-                      ["--frobnicate", "--", "train"], ["-np", "2", "--hostfile", "/nowhere", "--", "train"],
-                      ["-np", "2", "--program", "/bin/true", "--"], ["-np", "2", "--program", "/bin/true", "--run-dir", "", "--"], ["-np", "2", "--run-dir", "runs/a", "--", "train"]):
-            done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 2, words)
+        two = ["-np", "2"]
+        no_folder = "--program needs --run-dir, the folder in which the program saves"
+        for words, message in ((["-np", "0", "--", "train"], "-np: expected a number from 1, found '0'"),
+                               ([*two, "--", "verify"], "nothing to supervise: launch/supervise -np 2 -- train"),
+                               ([*two, "--hosts", "a:x", "--", "train"], "--hosts: expected NAME or NAME:SLOTS, found 'a:x'"),
+                               (["--frobnicate", "--", "train"], "unknown option '--frobnicate'"),
+                               ([*two, "--hostfile", "/nowhere", "--", "train"], "--hostfile: cannot read '/nowhere'"),
+                               ([*two, "--program", "/bin/true", "--"], no_folder),
+                               ([*two, "--program", "/bin/true", "--run-dir", "", "--"], no_folder),
+                               ([*two, "--run-dir", "runs/a", "--", "train"], "--run-dir before -- is for --program")):
+            with self.subTest(words=words):
+                done = subprocess.run([ROOT / "launch/supervise", *words], capture_output=True, text=True)
+                self.assertEqual(done.returncode, 2)
+                self.assertTrue(done.stderr.startswith(f"supervise: {message}"), done.stderr)
 
     def test_options_are_read_as_nsys_collect_reads_them(self):
         for words, message in ((["-np", "0", "--", "train"], "-np: expected a number from 1, found '0'"),
