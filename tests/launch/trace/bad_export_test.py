@@ -14,14 +14,6 @@ NSYS_EXPORT = ROOT / "tests/data/traces/nsys_cpu_2ranks/rank_00000.sqlite"
 
 
 class ExportTest(TraceTest):
-    def export(self, script):
-        """A database as a script makes it, in place of the one before."""
-        path = self.folder / "export.sqlite"
-        path.unlink(missing_ok=True)
-        with contextlib.closing(sqlite3.connect(path)) as database:
-            database.executescript(script)
-        return path
-
     def damaged(self, statement):
         """A whole export after a statement, and how many rows that changed."""
         path = self.folder / "rank_00000.sqlite"

@@ -6,7 +6,8 @@ import os
 import subprocess
 import unittest
 
-from support import BASE_NS, PROGRAM, TraceTest, complete, run, step_events, trace, write
+from support import BASE_NS, PROGRAM, TraceTest, complete, run, step_events, trace, write  # and puts the next on the path
+from running import running
 
 WHOLE = json.dumps(trace(step_events(0)))
 RUN_RECORD = {"schema": 1, "version": "0.1.0", "build": "b", "machine": {"processor": "P", "nodes": 1, "cores": 2}, "command_line": "train",
@@ -288,9 +289,9 @@ class UsableTest(TraceTest):
                 file.write(block)
             file.write(b'"},' + json.dumps(complete("kernel", "b", 10, 2)).encode() + b"]}")
         output = self.folder / "report.json"
-        process = subprocess.Popen([PROGRAM, "report", path, "--quiet", "--json", output])
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        with running([PROGRAM, "report", path, "--quiet", "--json", output]) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)
         report, peak_mb = json.loads(output.read_text()), usage.ru_maxrss / 1024
         self.assertEqual(report["import"]["skipped"], {"event above 16 MB": 1})

@@ -8,6 +8,7 @@ import functools
 import gzip
 import http.server
 import json
+import os
 import pathlib
 import queue
 import subprocess
@@ -16,7 +17,8 @@ import tempfile
 import threading
 import unittest
 
-from support import ROOT, TraceTest
+from support import ROOT, TraceTest  # and puts the next on the path
+from running import running
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import own_environment  # noqa: E402
@@ -70,17 +72,15 @@ def opened(trace):
     answers = queue.Queue()
     handler = functools.partial(Handler, trace=trace, answers=answers, directory=str(user_interface()))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, \
-            tempfile.TemporaryDirectory(prefix="sidestream-browser-", ignore_cleanup_errors=True) as profile:
+            tempfile.TemporaryDirectory(prefix="sidestream-browser-", ignore_cleanup_errors=True) as scratch:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         here = f"http://127.0.0.1:{server.server_port}"
-        browser = subprocess.Popen([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-                                    "--remote-debugging-port=0", f"{here}/#!/?url={here}/trace"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL)
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={scratch}/profile", "--remote-debugging-port=0",
+                   f"{here}/#!/?url={here}/trace"]
         try:
-            return answers.get(timeout=SECONDS)
+            with running(command, os.environ | {"TMPDIR": scratch}, stdout=subprocess.DEVNULL):  # what it leaves in there goes with it
+                return answers.get(timeout=SECONDS)
         finally:
-            browser.kill()
-            browser.wait()
             server.shutdown()
 
 

@@ -174,7 +174,7 @@ class ReportTest(TraceTest):
 
     def test_text_fits_a_terminal_and_carries_no_colour_in_a_pipe(self):
         for folder in FOLDERS:
-            text = run("report", folder).stdout
+            text = self.succeed("report", folder).stdout
             self.assertNotIn("\033", text)
             for line in text.splitlines():
                 if not line.startswith(("warning", "left out", "GPU busy")):

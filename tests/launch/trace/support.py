@@ -1,15 +1,19 @@
 """What the tests of sidestream-trace share: the program, small traces, and a reader of its output."""
 
+import contextlib
 import csv
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAM = pathlib.Path(os.environ.get("SIDESTREAM_BUILD", ROOT / "build/release")) / "sidestream-trace"
+sys.path.append(str(ROOT / "tests/launch/training"))
 BASE_NS = 1_700_000_000_000_000_000
 
 
@@ -78,6 +82,14 @@ class TraceTest(unittest.TestCase):
             write(self.folder / f"in/rank-{rank}.json",
                   trace(step_events(rank, late_us=100 * rank, **options), rank, 2))
         return self.folder / "in"
+
+    def export(self, script):
+        """A database of Nsight Systems as a script makes it, in place of the one before."""
+        path = self.folder / "export.sqlite"
+        path.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript(script)
+        return path
 
     def succeed(self, *words):
         done = run(*words)

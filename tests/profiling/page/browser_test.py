@@ -3,6 +3,7 @@
 Copies of the page get a script that clicks like a person and writes what came of it into the document.
 """
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -12,6 +13,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
 from calls import call, check  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
+from running import completed  # noqa: E402
 
 BROWSER, PROGRAM = sys.argv[1], sys.argv[2]
 SECTIONS = ["overview", "advice", "verification", "timeline", "top", "operators", "kernels", "memory", "modules", "collectives",
@@ -67,13 +71,18 @@ document.body.dataset.found = JSON.stringify(found);
 """
 
 
+def browser(*words):
+    """A call of it, in a folder that goes with all that it leaves behind."""
+    with tempfile.TemporaryDirectory(prefix="sidestream-browser-", ignore_cleanup_errors=True) as scratch:
+        return completed([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={scratch}/profile", *words], 120,
+                         os.environ | {"TMPDIR": scratch}, stderr=subprocess.PIPE)
+
+
 def browse(page, first=None, sections=SECTIONS):
     """(what the clicks found, milliseconds until the page could be used); fails for any message on the console."""
     copy = page.with_suffix(".test.html")
     copy.write_text(page.read_text().replace("</body>", f"<script>{CLICKS}</script></body>"))
-    with tempfile.TemporaryDirectory(prefix="sidestream-browser-") as profile:
-        done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--window-size=1400,1000",
-                               "--enable-logging=stderr", "--dump-dom", f"file://{copy}"], text=True, capture_output=True, timeout=120)
+    done = browser("--window-size=1400,1000", "--enable-logging=stderr", "--dump-dom", f"file://{copy}")
     # The browser's own pages complain about slow machines.
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "source: chrome://" not in line]
     check(not console, f"{page.name}: messages on the console: {console}")
@@ -143,9 +152,8 @@ def test_a_late_rank_of_the_new_side_comes_first(folder):
 def test_paper_is_several_sheets(folder):
     page, paper = folder / "torch.html", folder / "torch.pdf"
     call(PROGRAM, "report", ROOT / "tests/data/traces/torch_cpu", "--html", page, "--quiet")
-    with tempfile.TemporaryDirectory(prefix="sidestream-browser-") as profile:
-        subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", f"--print-to-pdf={paper}",
-                        f"file://{page}"], capture_output=True, timeout=120, check=True)
+    done = browser(f"--print-to-pdf={paper}", f"file://{page}")
+    check(done.returncode == 0, f"no paper: {done}")
     content = paper.read_bytes()
     sheets = len(re.findall(rb"/Type\s*/Page\b", content))
     check(content.startswith(b"%PDF") and sheets >= 3, f"{sheets} sheets, {len(content)} bytes")
