@@ -1,5 +1,5 @@
 # Properties of tests that start programs: one that takes too long is asked to end, a Python test as by Ctrl-C, and takes along what it
-# has started (tests/launch/training/running.py, tests/comm/run_in_namespaces.sh).
+# has started (tests/launch/training/running.py, tests/comm/run_in_namespaces.sh, mpirun with its ranks).
 set(SIDESTREAM_ASKED_BY_SIGINT TIMEOUT_SIGNAL_NAME SIGINT TIMEOUT_SIGNAL_GRACE_PERIOD 20)
 set(SIDESTREAM_ASKED_BY_SIGTERM TIMEOUT_SIGNAL_NAME SIGTERM TIMEOUT_SIGNAL_GRACE_PERIOD 20)
 

@@ -66,7 +66,7 @@ function(sidestream_add_test name)
   foreach(ranks IN LISTS arg_RANKS)
     add_test(NAME ${name}.${ranks}ranks
              COMMAND ${SIDESTREAM_MPIEXEC} --oversubscribe --bind-to none -np ${ranks} $<TARGET_FILE:${name}>)
-    set_tests_properties(${name}.${ranks}ranks PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "mpi;${arg_LABELS}"
-      PROCESSORS 2 ENVIRONMENT "${SIDESTREAM_MPI_TEST_ENVIRONMENT}")
+    set_tests_properties(${name}.${ranks}ranks PROPERTIES TIMEOUT ${arg_TIMEOUT} ${SIDESTREAM_ASKED_BY_SIGTERM}
+      LABELS "mpi;${arg_LABELS}" PROCESSORS 2 ENVIRONMENT "${SIDESTREAM_MPI_TEST_ENVIRONMENT}")
   endforeach()
 endfunction()
