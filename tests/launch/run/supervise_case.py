@@ -75,7 +75,7 @@ if words[0] == "sleep":
     signal.signal(signal.SIGUSR2, lambda *_: (run / f"dumped-{os.environ.get('OMPI_COMM_WORLD_RANK', 0)}").touch())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1, signal.SIGUSR2})  # launch/run blocks them until the ranks can note them
     (run / "ready").touch()
-    (run / f"ready-{os.environ.get('OMPI_COMM_WORLD_RANK', 0)}").touch()
+    (run / f"ready-{os.environ.get('OMPI_COMM_WORLD_RANK', 0)}").write_text(str(os.getpid()))
     time.sleep(60)
 sys.stderr.write("".join(word + " " for word in words[1:]) + "\\n")
 sys.exit(int(words[0]))

@@ -23,15 +23,17 @@ class SuperviseSignalsTest(SuperviseCase):
                 self.assertEqual(len((self.run_dir / "starts").read_text().splitlines()), 1)
 
     def test_what_was_ignored_at_the_start_stays_ignored(self):
-        process = self.started(self.on_two_ranks(), "sleep", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))  # as nohup does
+        """It is no request to stop: the ranks go on, and a failure that comes later is restarted."""
+        as_nohup_does = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+        process = self.started(self.on_two_ranks(), "sleep;0", **as_nohup_does)
         self.wait_for(process, "ready-0", "ready-1")
         process.send_signal(signal.SIGHUP)
-        process.send_signal(signal.SIGUSR2)  # what comes later is heard, and the ranks go on
+        process.send_signal(signal.SIGUSR2)  # what comes later is heard
         self.wait_for(process, "dumped-0", "dumped-1")
-        self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGUSR1)
+        os.kill(int((self.run_dir / "ready-1").read_text()), signal.SIGKILL)
         _, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 75, errors)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn("ended with 137; start 2 in", errors)
 
     def test_a_signal_to_all_of_a_terminal_is_one_request(self):
         process = self.started(self.on_two_ranks("--mpi-arg", "--oversubscribe"), "sleep")
