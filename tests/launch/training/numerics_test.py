@@ -129,7 +129,10 @@ def check_spike(root, flags):
     output = train(RANKS, root / "warned", spike)
     check(len(messages(output, "warning: step 135: the loss of ")) == 1, output)
     check([one["kind"] for one in incidents(root / "warned")] == ["loss-spike"], incidents(root / "warned"))
-    check(incidents(root / "warned")[0]["zscore"] > 8, incidents(root / "warned"))
+    zscore = incidents(root / "warned")[0]["zscore"]
+    check(zscore > 8, incidents(root / "warned"))
+    train(RANKS, root / "allowed", spike + ["--spike-zscore", str(2 * zscore)])  # the gradient is judged, too
+    check(not incidents(root / "allowed"), f"a spike of {zscore}: {incidents(root / 'allowed')}")
     train(RANKS, root / "skipped", spike + ["--spike-policy", "skip"])
     check([(one["step"], one["action"]) for one in incidents(root / "skipped")] == [(135, "skip")], incidents(root / "skipped"))
     output = train(RANKS, root / "stopped", spike + ["--spike-policy", "stop", "--checkpoint-every", "50"], expect=NUMERICS)

@@ -5,14 +5,15 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
 
 from figures import check_figures, pretend_ceilings
 from privacy import check_nothing_private
-from support import (BINARY, BUILD, ROOT, SMALL, check, completed, environment, faulty_environment, losses, make_data, metrics, mpirun,
-                     processes_of_ranks, running, train, undisturbed, wait_for_step, wait_until, workspace)
+from support import (BINARY, BUILD, ROOT, SMALL, TINY, check, completed, environment, faulty_environment, losses, make_data, metrics,
+                     mpirun, processes_of_ranks, running, train, undisturbed, wait_for_step, wait_until, workspace)
 
 RANKS, STEPS = 2, 22
 SECRET = "sidestream-test-5d41402abc"  # stands for a key in the environment
@@ -111,6 +112,23 @@ def check_every_second_step(root, flags):
         check(steps == [f"ProfilerStep#{step}" for step in range(2, STEPS + 1, 2)], f"steps {steps}")
     check("recording made its steps" in output or "what recording cost its steps" in output, f"no word on what recording cost:\n{output}")
     report(root / "alternate")
+
+
+def whole_steps(run_dir):
+    return [step["step"] for step in report(run_dir)["steps"] if "incomplete" not in step["tags"]]
+
+
+def check_room_for_ranges(root, flags):
+    """What finds no room is told with the room that it needs, and its steps are left out; with that room nothing is lost."""
+    long = TINY + flags[len(SMALL):] + ["--steps", "400", "--record", "on", "--record-ranges"]
+    output = train(1, root / "narrow", long + ["1024"])
+    told = re.search(r"warning: \d+ ranges of rank 0 found no room .* --record-ranges (\d+) \(now 1024\) has room for them all", output)
+    check(told, f"no word on ranges that were lost\n{output}")
+    whole = whole_steps(root / "narrow")
+    check(whole and whole[0] > 1 and whole[-1] == 400, f"whole steps: {whole}")
+    output = train(1, root / "wide", long + [told[1]])
+    check("found no room" not in output, output)
+    check(whole_steps(root / "wide") == list(range(1, 401)), "steps are missing")
 
 
 def check_verdict_without_recorder(run_dir):
@@ -279,6 +297,7 @@ def main():
         check_verdict_without_recorder(root / "off")
         check_late_rank(root, flags)
         check_every_second_step(root, flags)
+        check_room_for_ranges(root, flags)
         check_dump_on_request(root, flags)
         check_dump_of_a_hang(root, flags)
         check_own_failure(root, flags)
