@@ -12,10 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/reference"))
-from calls import call, check  # noqa: E402
-
-sys.path.insert(0, str(ROOT / "tests/launch/training"))
-from running import completed  # noqa: E402
+from calls import call, check, completed  # noqa: E402
 
 BROWSER, PROGRAM = sys.argv[1], sys.argv[2]
 SECTIONS = ["overview", "advice", "verification", "timeline", "top", "operators", "kernels", "memory", "modules", "collectives",
