@@ -182,6 +182,26 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)
         self.assertEqual(self.run_to_end(self.command(2, "exit", "0")).returncode, 0)
 
+    def test_mpirun_of_a_bundle(self):
+        """Where build/env leads there; one that is left from an earlier set-up counts no more."""
+        clone = self.folder / "clone"
+        tools = clone / "build/bundle/env/bin"
+        for folder in clone / "launch", tools, clone / "other":
+            folder.mkdir(parents=True)
+        shutil.copy(RUN, clone / "launch")
+        (tools / "mpirun").write_text('#!/bin/sh\necho "bundled $MPI_HOME" > "$FOLDER/seen.mpirun"\n')
+        (tools / "mpirun").chmod(0o755)
+        (clone / "build/bundle/environment").write_text(f'export PATH="{tools}:$PATH" MPI_HOME="{tools.parent}"\n')
+        (clone / "build/env").symlink_to(tools.parent)
+        command = [clone / "launch/run", *self.command(2, "say")[1:]]
+        self.assertEqual(self.run_to_end(command).returncode, 0)
+        self.assertEqual(self.seen("mpirun"), [f"bundled {tools.parent}"])
+        (self.folder / "seen.mpirun").unlink()
+        (clone / "build/env").unlink()
+        (clone / "build/env").symlink_to(clone / "other")
+        self.assertEqual(self.run_to_end(command).returncode, 0)
+        self.assertEqual([self.seen("mpirun"), len(self.seen(0))], [[], 2])
+
     def test_one_rank_needs_no_mpi(self):
         result = self.run_to_end(self.command(1, "exit", "4"))
         self.assertEqual(result.returncode, 4)

@@ -71,4 +71,30 @@ class SetupTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0, done.stdout)
 
 
+class QuickstartTest(unittest.TestCase):
+    """Up to its set-up, which is a stub that notes its flags and fails."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.temporary.name)
+        (self.folder / "clone/launch").mkdir(parents=True)
+        shutil.copy(ROOT / "launch/quickstart", self.folder / "clone/launch")
+        (self.folder / "clone/launch/setup").write_text('#!/bin/sh\necho "$*" >> calls\nexit 9\n')
+        (self.folder / "clone/launch/setup").chmod(0o755)
+
+    def tearDown(self):
+        self.temporary.cleanup()
+
+    def run_quickstart(self, *flags):
+        done = subprocess.run([self.folder / "clone/launch/quickstart", *flags], cwd=self.folder, text=True, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        calls = self.folder / "clone/calls"
+        return done, calls.read_text().splitlines() if calls.exists() else []
+
+    def test_a_bundle_is_handed_to_the_set_up(self):
+        for flags, expected in ((), "--programs"), (("--bundle", "here"), f"--programs --bundle {self.folder}/here"):
+            done, calls = self.run_quickstart(*flags)
+            self.assertEqual((done.returncode, calls[-1]), (9, expected), done.stdout)
+
+
 unittest.main()
