@@ -127,10 +127,11 @@ class RunTest(unittest.TestCase):
         self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
 
     def rank_until_it_was_seen(self):
-        """For a fake mpirun: a rank that lives until somebody has looked for it."""
-        ps = self.folder / "ps"
-        ps.write_text(f'#!/bin/sh\n/bin/ps "$@"\ntouch "{self.folder}/looked"\n')
-        ps.chmod(0o755)
+        """For a fake mpirun: a rank that lives until somebody has looked for it, and rests again."""
+        sleep = self.folder / "sleep"
+        sleep.write_text(f'#!/bin/sh\n[ "$1" != 1 ] || echo >> "{self.folder}/rests"\n'
+                         f'[ "$(cat "{self.folder}/rests" 2>/dev/null | wc -l)" -lt 2 ] || touch "{self.folder}/looked"\nexec /bin/sleep "$1"\n')
+        sleep.chmod(0o755)
         return (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
                 "/bin/sleep 1; kill $!")
 
@@ -140,7 +141,8 @@ class RunTest(unittest.TestCase):
         hosts = ["--hosts", "a:1,b:1"]
         for options, end, code, why in ((hosts, "exec sleep 600", 137, "another host does not answer"), (hosts, "wait; exit 6", 6, None),
                                         ([], "exec sleep 600", 137, "it does not end")):
-            (self.folder / "looked").unlink(missing_ok=True)
+            for file in "looked", "rests":
+                (self.folder / file).unlink(missing_ok=True)
             self.fake_mpirun(rank, end)
             done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
             self.assertEqual(done.returncode, code, done.stderr)
@@ -177,6 +179,31 @@ class RunTest(unittest.TestCase):
         self.addCleanup(lambda: [os.kill(pid, signal.SIGKILL) for pid in processes_with(mine)])
         self.assertEqual(self.run_to_end(self.command(2, "train")).returncode, 6)
         self.assertEqual(processes_with(mine), [])
+
+    def test_without_procps(self):
+        """Small images have none: signals find the ranks, and what stays is ended, all the same."""
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for folder in "/usr/bin", "/bin":
+            for tool in pathlib.Path(folder).iterdir():
+                if tool.name not in ("ps", "pgrep", "pkill") and not (tools / tool.name).exists():
+                    (tools / tool.name).symlink_to(tool)
+        self.environment["PATH"] = str(tools)
+        process = self.start("save")
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, self.seen(0), self.seen(1)), (75, ["usr1"], ["usr1"]), messages)
+        for file in [*self.folder.glob("pid.*"), *self.folder.glob("seen.*")]:
+            file.unlink()
+        process = self.start("stubborn")
+        pids = self.pids()
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            self.wait_for(lambda: self.seen(0) and self.seen(1), "the first signal arrived")
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130, messages)
+        self.assertNotIn("not found", messages)
+        self.assert_nothing_is_left(pids)
 
     def test_exit_code_is_that_of_a_rank(self):
         self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)
