@@ -41,7 +41,7 @@ class HostFile:
     def __init__(self, file):
         if not os.access(file, os.R_OK):
             fail(f"--hostfile: cannot read '{file}'")
-        self.file, self.lines, self.slots, self.reduced = file, {}, {}, None
+        self.file, self.lines, self.slots, self.given, self.reduced = file, {}, {}, set(), None
         for line in pathlib.Path(file).read_text().splitlines():
             words = line.split("#")[0].strip()
             if words:
@@ -53,11 +53,14 @@ class HostFile:
             fail(f"--hostfile: expected NAME or NAME slots=N, found '{line}'")
         name, slots = match.groups()
         self.lines.setdefault(name, []).append(line)
-        self.slots[name] = self.slots.get(name, 0) + int(slots or 0)
+        self.slots[name] = self.slots.get(name, 0) + int(slots or 1)
+        if slots or len(self.lines[name]) > 1:
+            self.given.add(name)
 
     def hosts(self):
-        """[(name, slots)]; on a host without a number mpirun counts the cores: here it is taken to be like this one."""
-        return [(name, slots or cores_of_this_host()) for name, slots in self.slots.items()]
+        """[(name, slots)]; mpirun takes each line without a number for one more slot ($PBS_NODEFILE), but counts the cores of a host that
+        has no other line: here it is taken to be like this one."""
+        return [(name, slots if name in self.given else cores_of_this_host()) for name, slots in self.slots.items()]
 
     def with_only(self, chosen):
         """A file of these hosts' lines, as they were; it goes with this object."""

@@ -36,6 +36,14 @@ class SuperviseClusterTest(SuperviseCase):
         self.assertEqual(flag, "--hostfile")
         self.assertEqual(pathlib.Path(reduced).read_text(), "me@a.lan slots=2 max-slots=4  # the first\nc.lan slots = 2\n")
 
+    def test_lines_of_a_host_file_without_slots_are_counted(self):
+        """As PBS writes them: one a rank."""
+        job = self.supervisor("-np", "3", "--hostfile", self.host_file("a.lan\na.lan\nb.lan\nb.lan\nc.lan\nd.lan slots=2\nd.lan\n"))
+        self.assertEqual(job.hosts, [("a.lan", 2), ("b.lan", 2), ("c.lan", supervise.cores_of_this_host()), ("d.lan", 3)])
+        job.failures = {"a.lan": 2}
+        flag, reduced = job.host_words()
+        self.assertEqual(pathlib.Path(reduced).read_text(), "b.lan\nb.lan\nc.lan\n")
+
     def test_a_host_that_is_named_twice_makes_way_for_a_spare(self):
         job = self.supervisor("-np", "2", "--hosts", "a.lan:1,b.lan:1,127.0.0.1:1")
         for message in (b"ssh: connect to host a port 22: No route to host\n", b"sidestream [rank 0 on a.lan]: this rank itself hangs\n"):
