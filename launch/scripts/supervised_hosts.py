@@ -96,6 +96,16 @@ def hosts_of_slurm(environment):
     return list(zip(names, slots + [slots[-1]] * (len(names) - len(slots))))
 
 
+def hostfile_of_job(environment):
+    """What PBS or LSF gives a job of several hosts, as launch/run takes it; None elsewhere."""
+    for file in (environment.get(name) for name in ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")):
+        if file and "SLURM_JOB_NODELIST" not in environment and os.access(file, os.R_OK):
+            given = HostFile(file)
+            if len(given.slots) > 1:
+                return given
+    return None
+
+
 def pick_hosts(hosts, failures, ranks):
     """Enough hosts for the ranks, those that failed often only when there is no other choice."""
     good = [host for host in hosts if failures.get(host[0], 0) < FAILURES_OF_A_BAD_HOST]

@@ -402,6 +402,23 @@ class RunTest(unittest.TestCase):
             result = self.run_to_end(self.command(ranks, "train", options=("--dry-run-launch",)))
             self.assertEqual("--oversubscribe" in result.stdout, ranks > max(cores, 1) and "SLURM_JOB_NODELIST" not in os.environ, ranks)
 
+    def test_hosts_of_a_job_of_pbs_or_lsf(self):
+        """A line a rank. Of one host alone nothing has to be said, and who names hosts is asked nothing."""
+        file = self.folder / "nodes"
+        self.environment.pop("SLURM_JOB_NODELIST", None)
+        for name in "PBS_NODEFILE", "LSB_DJOB_HOSTFILE":
+            self.environment[name] = str(file)
+            for lines, options, said in ("a\na\nb\n", (), True), ("a\na\n", (), False), ("a\nb\n", ("--hosts", "c:2"), False):
+                file.write_text(lines)
+                printed = self.run_to_end(self.command(2, "train", options=(*options, "--dry-run-launch"))).stdout
+                self.assertEqual(f"--hostfile {file}" in printed, said, printed)
+                self.assertEqual("keepalive" in printed, said or bool(options), printed)
+            file.write_text("a\nb\n")
+            refused = self.run_to_end(self.command(3, "train"))
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("-np 3: this job was given room for 2", refused.stderr)
+            del self.environment[name]
+
     def test_ranks_of_one_host_need_no_questions_about_others(self):
         result = self.run_to_end(self.command(2, "train", options=("--dry-run-launch",)))
         self.assertEqual("keepalive" in result.stdout, "SLURM_JOB_NODELIST" in os.environ)

@@ -44,6 +44,19 @@ class SuperviseClusterTest(SuperviseCase):
         flag, reduced = job.host_words()
         self.assertEqual(pathlib.Path(reduced).read_text(), "b.lan\nb.lan\nc.lan\n")
 
+    def test_hosts_of_a_job_of_pbs_or_lsf(self):
+        for name in "PBS_NODEFILE", "LSB_DJOB_HOSTFILE":
+            file = self.host_file("a.lan\na.lan\nb.lan\nb.lan\n")
+            os.environ[name] = file
+            self.addCleanup(os.environ.pop, name, None)
+            job = self.supervisor("-np", "2")
+            self.assertEqual([job.hosts, job.host_words()], [[("a.lan", 2), ("b.lan", 2)], ["--hostfile", file]])
+            job.failures = {"a.lan": 2}
+            self.assertEqual(pathlib.Path(job.host_words()[1]).read_text(), "b.lan\nb.lan\n")
+            self.host_file("a.lan\na.lan\n")
+            self.assertEqual(self.supervisor("-np", "2").host_words(), [])
+            del os.environ[name]
+
     def test_a_host_that_is_named_twice_makes_way_for_a_spare(self):
         job = self.supervisor("-np", "2", "--hosts", "a.lan:1,b.lan:1,127.0.0.1:1")
         for message in (b"ssh: connect to host a port 22: No route to host\n", b"sidestream [rank 0 on a.lan]: this rank itself hangs\n"):
