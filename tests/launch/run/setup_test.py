@@ -1,4 +1,5 @@
 """launch/setup where there is no terminal, with a stub for cmake and an environment that is complete: setup_test.py ROOT"""
+import fcntl
 import hashlib
 import json
 import os
@@ -7,20 +8,38 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 ROOT = pathlib.Path(sys.argv.pop(1))
 
 # Ninja as it writes into a pipe: forty steps in two seconds, one with a warning.
 CMAKE = """#!/usr/bin/env bash
-if [ "$1" = --preset ]; then mkdir -p "build/$2"; touch "build/$2/build.ninja"; exit 0; fi
+if [ "$1" = --preset ]; then
+  mkdir -p "build/$2"
+  ${STUB_CONFIGURE:-true} $PPID || exit 1
+  touch "build/$2/build.ninja"
+  exit 0
+fi
 echo "cmake $*" >> calls
+${STUB_BUILD:-true} $PPID || exit 1
 for i in $(seq 40); do
   echo "[$i/40] Building CXX object part$i.o"
   [ $i != 20 ] || echo "part20.cpp:1: warning: odd"
-  sleep 0.05
+  sleep "${STUB_PAUSE:-0}"
 done
 exit "${STUB_CODE:-0}"
+"""
+
+# Python of the system, and of the environments that it makes.
+PYTHON = """#!/usr/bin/env bash
+[ "$0" != "${STUB_GONE:-}" ] || exit 127
+case "$*" in
+  -c*print*) echo "${STUB_VERSION:-3.11}" ;;
+  -V) echo "Python ${STUB_VERSION:-3.11}.2" ;;
+  "-m venv --clear "*) rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; cp "$STUB_CMAKE" "$4/bin/cmake"; echo venv >> calls ;;
+  "-m pip install"*) echo pip >> calls; ${STUB_PIP:-true} $PPID ;;
+esac
 """
 
 
@@ -35,23 +54,42 @@ class SetupTest(unittest.TestCase):
         (launch / "apt-packages.txt").write_text("bash\n")
         (launch / "requirements.txt").write_text("torch==1\n")
         (self.folder / "clone/CMakePresets.json").write_text("{}")
-        name = "env-" + hashlib.sha256(b"torch==1\n").hexdigest()[:12]
-        environment = self.folder / "cache/sidestream" / name
-        (environment / "bin").mkdir(parents=True)
-        (environment / "complete").touch()
-        (environment / "bin/cmake").write_text(CMAKE)
-        (environment / "bin/cmake").chmod(0o755)
+        self.tools = self.folder / "tools"
+        self.tools.mkdir()
+        self.cmake = self.program(self.folder / "cmake", CMAKE)
+        self.program(self.tools / "python3", PYTHON)
+        self.environment = self.environment_of(f"torch==1\n3.11 {os.uname().machine}\n")
+        self.make_environment(self.environment)
 
     def tearDown(self):
         self.temporary.cleanup()
 
+    def program(self, path, text):
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def environment_of(self, text):
+        return self.folder / "cache/sidestream" / ("env-" + hashlib.sha256(text.encode()).hexdigest()[:12])
+
+    def make_environment(self, folder):
+        (folder / "bin").mkdir(parents=True)
+        (folder / "complete").touch()
+        self.program(folder / "bin/cmake", CMAKE)
+        self.program(folder / "bin/python", PYTHON)
+
+    def calls(self):
+        calls = self.folder / "clone/calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
     def run_setup(self, *flags, **variables):
-        env = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), **variables)
+        env = {"XDG_CACHE_HOME": str(self.folder / "cache"), "PATH": f"{self.tools}:{os.environ['PATH']}", "STUB_CMAKE": str(self.cmake)}
+        env = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "CXX", "CUDACXX")} | env | variables
         return subprocess.run([self.folder / "clone/launch/setup", *flags], env=env, text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test_without_a_terminal_a_line_every_few_seconds(self):
-        done = self.run_setup()
+        done = self.run_setup(STUB_PAUSE="0.05")
         steps = [line for line in done.stdout.splitlines() if line.startswith("[")]
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("setup: configuring build/release", done.stdout)
@@ -65,8 +103,7 @@ class SetupTest(unittest.TestCase):
             done = self.run_setup(*flags)
             self.assertEqual(done.returncode, 0, done.stdout)
             self.assertIn(f"will build {targets}{' of ' if targets else ''}preset 'release'", done.stdout)
-            call = (self.folder / "clone/calls").read_text().splitlines()[-1]
-            self.assertEqual(call.partition(" --target ")[2], targets, call)
+            self.assertEqual(self.calls()[-1].partition(" --target ")[2], targets)
 
     def test_wrong_flags_are_refused_before_anything_is_done(self):
         for flags, message in ((("--preset", "relaese"), "no preset 'relaese'"), (("--preset",), "needs a value"), (("--jobs", "many"), "found 'many'"),
@@ -91,10 +128,7 @@ class SetupTest(unittest.TestCase):
         group = system / "sys/fs/cgroup/user/job"
         for folder in group, system / "proc/self":
             folder.mkdir(parents=True)
-        tools = self.folder / "tools"
-        tools.mkdir()
-        (tools / "nproc").write_text("#!/bin/sh\necho ${OMP_NUM_THREADS:-64}\n")
-        (tools / "nproc").chmod(0o755)
+        self.program(self.tools / "nproc", "#!/bin/sh\necho ${OMP_NUM_THREADS:-64}\n")
         (system / "proc/self/cgroup").write_text("0::/user/job\n")
         for memory_gb, around, cpu, limit, expected in (200, None, None, None, 64), (16, None, None, None, 10), (200, "max", "150000 100000", "max", 2), \
                                                        (200, "400000 100000", "max 100000", None, 4), (200, None, None, 12 << 30, 8), (1, None, None, None, 1):
@@ -104,8 +138,79 @@ class SetupTest(unittest.TestCase):
                 if text is not None:
                     file.write_text(f"{text}\n")
             done = subprocess.run([ROOT / "launch/scripts/build_jobs", system], text=True, capture_output=True,
-                                  env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", OMP_NUM_THREADS="3"))
+                                  env=dict(os.environ, PATH=f"{self.tools}:{os.environ['PATH']}", OMP_NUM_THREADS="3"))
             self.assertEqual((done.stdout, done.stderr), (f"{expected}\n", ""), (memory_gb, around, cpu, limit))
+
+    def test_environment_is_that_of_python_and_machine(self):
+        """A newer Python gets one of its own; one whose Python is gone is made anew, and one of an earlier version is used on."""
+        self.assertEqual(self.run_setup("--no-build").returncode, 0)
+        self.assertEqual(self.calls(), [])
+        newer = self.environment_of(f"torch==1\n3.12 {os.uname().machine}\n")
+        self.assertEqual(self.run_setup("--no-build", STUB_VERSION="3.12").returncode, 0)
+        self.assertEqual((self.calls(), (newer / "complete").exists()), (["venv", "pip"], True))
+        self.assertEqual((self.folder / "clone/build/env").resolve(), newer)
+
+        self.program(self.environment / "bin/python", "#!/nowhere/python\n")
+        done = self.run_setup("--no-build")
+        self.assertEqual((done.returncode, self.calls()), (0, ["venv", "pip"] * 2), done.stdout)
+        self.assertIn("does not run: installing it anew", done.stdout)
+
+        earlier = self.environment_of("torch==1\n")
+        shutil.rmtree(self.environment)
+        self.make_environment(earlier)
+        self.assertEqual(self.run_setup("--no-build").returncode, 0)
+        self.assertEqual((self.folder / "clone/build/env").resolve(), earlier)
+        self.assertEqual(len(self.calls()), 4)
+
+    def test_an_old_python_is_refused_before_anything_is_installed(self):
+        (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
+        self.program(self.tools / "apt-get", "#!/bin/sh\ntouch apt\n")
+        for flags, message in (("3.10", "3.11 or newer is needed, found 3.10"), ("3.9", "found 3.9")):
+            done = self.run_setup(STUB_VERSION=flags)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(message, done.stdout)
+            self.assertIn("PYTHON=", done.stdout)
+        self.assertFalse((self.folder / "clone/apt").exists())
+        self.assertIn("no Python that runs as 'nothing'", self.run_setup(PYTHON="nothing").stdout)
+
+    def test_an_interrupted_set_up_goes_on(self):
+        shutil.rmtree(self.environment)
+        for code in "kill -KILL", "kill -TERM", "false":
+            self.assertNotEqual(self.run_setup(STUB_PIP=code).returncode, 0)
+            self.assertFalse((self.environment / "complete").exists())
+        for code in "kill -KILL", "kill -TERM", "false":
+            self.assertNotEqual(self.run_setup(STUB_CONFIGURE=code).returncode, 0)
+        for code in "kill -KILL", "kill -TERM", "false":
+            self.assertNotEqual(self.run_setup(STUB_BUILD=code).returncode, 0)
+        done = self.run_setup()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.calls()[:5], ["venv", "pip", "pip", "pip", "pip"])
+
+    def test_a_cache_that_cannot_be_written_is_told_before_packages_are_installed(self):
+        shutil.rmtree(self.environment)
+        (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
+        self.program(self.tools / "apt-get", "#!/bin/sh\ntouch apt\n")
+        (self.folder / "file").touch()
+        done = self.run_setup(XDG_CACHE_HOME=str(self.folder / "file"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("XDG_CACHE_HOME=", done.stdout)
+        self.assertFalse((self.folder / "clone/apt").exists())
+
+    def test_locks(self):
+        """Who waits says for whom; a file system without locks has nobody wait."""
+        shutil.rmtree(self.environment)
+        self.environment.parent.mkdir(exist_ok=True)
+        with (self.environment.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            threading.Timer(1, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+            done = self.run_setup("--no-build")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("another set-up installs into", done.stdout)
+        shutil.rmtree(self.environment)
+        self.program(self.tools / "flock", "#!/bin/sh\necho 'flock: No locks available' >&2\nexit 71\n")
+        done = self.run_setup()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertNotIn("waiting", done.stdout)
 
     def test_a_build_that_fails_is_a_failure(self):
         done = self.run_setup(STUB_CODE="3")
