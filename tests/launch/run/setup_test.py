@@ -162,6 +162,53 @@ class SetupTest(unittest.TestCase):
         self.assertEqual((self.folder / "clone/build/env").resolve(), earlier)
         self.assertEqual(len(self.calls()), 4)
 
+    def packages(self, apt, **more):
+        """One is missing; `apt` is what apt-get and dpkg do."""
+        (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
+        for name, text in {"apt-get": apt, "dpkg": apt, "id": "echo 1000", **more}.items():
+            self.program(self.tools / name, f'#!/bin/sh\necho "{name} $*" >> calls\n{text}\n')
+
+    def test_another_package_manager_is_waited_for(self):
+        for said in ("dpkg: error: dpkg frontend lock was locked by another process with pid 7", "E: Could not get lock /var/lib/apt/lists/lock. It is held",
+                     "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"):
+            (self.folder / "clone/calls").unlink(missing_ok=True)
+            self.packages(f'[ $(grep -c "^$(basename "$0")" calls) -gt 2 ] || {{ echo "{said}" >&2; exit 100; }}', id="echo 0", sleep=":")
+            done = self.run_setup("--no-build")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertEqual(done.stdout.count("another package manager is at work"), 2, done.stdout)
+            self.assertNotIn(said, done.stdout)
+            self.assertEqual([call for call in self.calls() if call.startswith(("dpkg -", "apt-get"))],
+                             ["dpkg --configure -a"] * 3 + ["apt-get update -qq"] * 3
+                             + ["apt-get install -y -qq --no-install-recommends no-such-package"])
+
+    def test_packages_that_cannot_be_installed(self):
+        """What it says, and one line of ours; no patience but for locks, and none for ever."""
+        for broken, message in ("dpkg", "dpkg could not repair"), ("update", "could not fetch Debian's package lists"), ("install", "could not install: no-such"):
+            self.packages(f'case "$0 $1" in *{broken}*) echo "E: Permission denied; Unable to lock directory" >&2; exit 100;; esac', id="echo 0")
+            done = self.run_setup("--no-build")
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(message, done.stdout)
+            self.assertIn("Unable to lock directory", done.stdout)
+            self.assertNotIn("waiting", done.stdout)
+        (self.folder / "clone/calls").unlink()
+        self.packages("echo 'E: Could not get lock' >&2; exit 100", id="echo 0", sleep=":")
+        self.assertIn("Could not get lock", self.run_setup("--no-build").stdout)
+        self.assertEqual(self.calls().count("sleep 5"), 120)
+
+    def test_sudo(self):
+        """Keeps the proxy; who is refused hears who else can help."""
+        self.packages("env >> calls", sudo='[ "$1" = -n ] || "$@"')
+        done = self.run_setup("--no-build", https_proxy="http://proxy:1")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C https_proxy=http://proxy:1 apt-get update -qq", self.calls())
+        self.assertEqual(self.calls().count("DEBIAN_FRONTEND=noninteractive"), 3)
+        self.packages(":", sudo="exit 1")
+        done = self.run_setup("--no-build")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for words in "ask an administrator to install: no-such-package", "launch/bundle DIR", "launch/setup --bundle DIR":
+            self.assertIn(words, done.stdout)
+        self.assertNotIn("apt-get update -qq", self.calls()[-4:])
+
     def test_an_old_python_is_refused_before_anything_is_installed(self):
         (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
         self.program(self.tools / "apt-get", "#!/bin/sh\ntouch apt\n")
