@@ -1,8 +1,12 @@
 # Whether CUDA is compiled: where a toolkit is found, unless SIDESTREAM_CUDA is OFF.
 set(SIDESTREAM_HAVE_CUDA OFF)
 if(SIDESTREAM_CUDA)
-  if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
     set(ENV{CUDACXX} /usr/local/cuda/bin/nvcc)  # where NVIDIA's packages put it; often not on the path
+  endif()
+  # That there was none is no reason not to look again.
+  if("${CMAKE_CUDA_COMPILER}" MATCHES "NOTFOUND$")
+    unset(CMAKE_CUDA_COMPILER CACHE)
   endif()
   include(CheckLanguage)
   check_language(CUDA)

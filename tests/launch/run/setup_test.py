@@ -15,10 +15,17 @@ ROOT = pathlib.Path(sys.argv.pop(1))
 
 # Ninja as it writes into a pipe: forty steps in two seconds, one with a warning.
 CMAKE = """#!/usr/bin/env bash
-if [ "$1" = --preset ]; then
-  mkdir -p "build/$2"
+if [[ $* = *--preset* && $1 != --build ]]; then
+  echo "configure $* CXX=$CXX CUDACXX=$CUDACXX" >> calls
+  made=build/${!#} cuda=ON
+  [ "${!#}" != cpu ] || cuda=OFF
+  mkdir -p "$made"
   ${STUB_CONFIGURE:-true} $PPID || exit 1
-  touch "build/$2/build.ninja"
+  [ -e "$made/CMakeCache.txt" ] && [ "$1" != --fresh ] ||
+    printf '%s\n' "SIDESTREAM_ENV:PATH=$PWD/build/env" "SIDESTREAM_CUDA:BOOL=$cuda" \
+      "CMAKE_CXX_COMPILER:STRING=$(command -v "${CXX:-c++}")" \
+      "CMAKE_CUDA_COMPILER:FILEPATH=${CUDACXX:-NOTFOUND}" > "$made/CMakeCache.txt"
+  touch "$made/build.ninja"
   exit 0
 fi
 echo "cmake $*" >> calls
@@ -106,8 +113,8 @@ class SetupTest(unittest.TestCase):
             self.assertEqual(self.calls()[-1].partition(" --target ")[2], targets)
 
     def test_wrong_flags_are_refused_before_anything_is_done(self):
-        for flags, message in ((("--preset", "relaese"), "no preset 'relaese'"), (("--preset",), "needs a value"), (("--jobs", "many"), "found 'many'"),
-                               (("--jobs", "0"), "found '0'"), (("--frob",), "unknown option")):
+        for flags, message in ((("--preset", "relaese"), "no preset 'relaese'"), (("--preset",), "needs a value"),
+                               (("--jobs", "many"), "found 'many'"), (("--jobs", "0"), "found '0'"), (("--frob",), "unknown option")):
             for more in (), ("--dry-run",):
                 done = self.run_setup(*flags, *more) if flags != ("--preset",) else self.run_setup(*more, *flags)
                 self.assertEqual(done.returncode, 2, done.stdout)
@@ -116,7 +123,8 @@ class SetupTest(unittest.TestCase):
 
     def test_presets_are_known(self):
         """Those of the project, and a person's own."""
-        names = [preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not preset.get("hidden")]
+        presets = json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+        names = [preset["name"] for preset in presets if not preset.get("hidden")]
         (self.folder / "clone/CMakeUserPresets.json").write_text('{"configurePresets": [{"name": "mine", "inherits": "release"}]}')
         for name in (*names, "mine"):
             done = self.run_setup("--dry-run", "--preset", name)
@@ -130,8 +138,9 @@ class SetupTest(unittest.TestCase):
             folder.mkdir(parents=True)
         self.program(self.tools / "nproc", "#!/bin/sh\necho ${OMP_NUM_THREADS:-64}\n")
         (system / "proc/self/cgroup").write_text("0::/user/job\n")
-        for memory_gb, around, cpu, limit, expected in (200, None, None, None, 64), (16, None, None, None, 10), (200, "max", "150000 100000", "max", 2), \
-                                                       (200, "400000 100000", "max 100000", None, 4), (200, None, None, 12 << 30, 8), (1, None, None, None, 1):
+        for memory_gb, around, cpu, limit, expected in ((200, None, None, None, 64), (16, None, None, None, 10), (1, None, None, None, 1),
+                                                        (200, "max", "150000 100000", "max", 2), (200, None, None, 12 << 30, 8),
+                                                        (200, "400000 100000", "max 100000", None, 4)):
             (system / "proc/meminfo").write_text(f"MemTotal: 9999999999 kB\nMemAvailable: {memory_gb * 1000000} kB\n")
             for file, text in (group.parent / "cpu.max", around), (group / "cpu.max", cpu), (group / "memory.max", limit):
                 file.unlink(missing_ok=True)
@@ -162,6 +171,120 @@ class SetupTest(unittest.TestCase):
         self.assertEqual((self.folder / "clone/build/env").resolve(), earlier)
         self.assertEqual(len(self.calls()), 4)
 
+    def configured(self, *flags, **variables):
+        """How this call has configured: "", "again" or "fresh"; and what it said."""
+        before = len(self.calls())
+        done = self.run_setup(*flags, **variables)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        calls = [call for call in self.calls()[before:] if call.startswith("configure")]
+        self.assertLess(len(calls), 2)
+        return "".join("fresh" if "--fresh" in call else "again" for call in calls), done.stdout
+
+    def test_compilers_and_mpi_that_have_changed_are_configured_anew(self):
+        mpirun = self.program(self.tools / "mpirun", "#!/bin/sh\necho 4.1\n")
+        self.assertEqual(self.configured()[0], "fresh")
+        self.assertEqual(self.configured()[0], "")
+        self.program(mpirun, "#!/bin/sh\necho 5.0\n")
+        how, said = self.configured()
+        self.assertEqual(how, "fresh")
+        self.assertIn("not as at the last configure: mpirun", said)
+        self.assertEqual(self.configured()[0], "")
+        # A shell without its module, and without its libraries.
+        elsewhere = self.folder / "modules"
+        elsewhere.mkdir()
+        self.program(elsewhere / "mpirun", '#!/bin/sh\n[ -n "$LOADED" ] && echo 6.0\n')
+        self.assertEqual(self.configured(PATH=f"{elsewhere}:{self.tools}:{os.environ['PATH']}", LOADED="1")[0], "fresh")
+        mpirun.unlink()
+        if not shutil.which("mpirun"):
+            self.assertEqual(self.configured()[0], "")
+
+    def test_what_cxx_and_cudacxx_said_holds(self):
+        """Until they say something else, or a toolkit is another one."""
+        nvcc = self.program(self.folder / "nvcc", "#!/bin/sh\necho 13.0\n")
+        other = self.program(self.folder / "other++", "#!/bin/sh\necho 1\n")
+        self.assertEqual(self.configured()[0], "fresh")
+        how, said = self.configured(CUDACXX=str(nvcc), CXX=str(other))
+        self.assertEqual(how, "fresh")
+        self.assertRegex(said, "last configure: .*compiler .*nvcc")
+        self.assertEqual(self.configured()[0], "")
+        self.program(nvcc, "#!/bin/sh\necho 13.1\n")
+        self.assertEqual(self.configured()[0], "fresh")
+        self.assertIn(f"CXX={other} CUDACXX={nvcc}", self.calls()[-2])
+        other.unlink()
+        self.assertEqual(self.configured()[0], "fresh")
+        self.assertIn(f"CXX= CUDACXX={nvcc}", self.calls()[-2])
+        self.assertEqual(self.configured(CXX="c++")[0], "")  # which it is by itself
+
+    def test_builds_without_cuda_do_not_look_at_a_toolkit(self):
+        nvcc = self.program(self.folder / "nvcc", "#!/bin/sh\necho 13.0\n")
+        for preset, how in ("cpu", ""), ("release", "fresh"):
+            self.configured("--preset", preset)
+            self.assertEqual(self.configured("--preset", preset, CUDACXX=str(nvcc))[0], how)
+
+    def test_a_bundle_says_where_its_mpirun_is(self):
+        self.program(self.folder / "clone/launch/unpack-bundle", """#!/bin/sh
+            mkdir -p build/bundle/env
+            cp -r "$ENVIRONMENT"/. build/bundle/env
+            echo stamp > build/bundle/complete
+            echo export IN_BUNDLE=1 > build/bundle/environment
+            printf '#!/bin/sh\\n' > build/release/sidestream; chmod +x build/release/sidestream\n""")
+        (self.folder / "clone/build/release").mkdir(parents=True)
+        done = self.run_setup("--bundle", "anywhere", ENVIRONMENT=str(self.environment))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("launch/run finds it, a shell of yours after '. build/bundle/environment'", done.stdout.splitlines()[-1])
+        self.assertTrue((self.folder / "clone/build/env").samefile(self.folder / "clone/build/bundle/env"))
+
+    def test_a_configure_that_failed_is_made_anew(self):
+        mpirun = self.program(self.tools / "mpirun", "#!/bin/sh\necho 4.1\n")
+        self.configured()
+        for code in "false", "kill -KILL":
+            self.program(mpirun, "#!/bin/sh\necho 5.0\n")
+            self.assertNotEqual(self.run_setup(STUB_CONFIGURE=code).returncode, 0)
+            self.program(mpirun, "#!/bin/sh\necho 4.1\n")
+            self.assertEqual(self.configured()[0], "fresh")
+
+    def test_builds_that_it_has_not_configured_are_taken_over(self):
+        """Of an earlier version, or made by hand: what is compiled stays, unless it is of another environment."""
+        self.configured()
+        made = self.folder / "clone/build/release"
+        (made / "object.o").touch()
+        (made / "tools").unlink()
+        self.assertEqual(self.configured()[0], "again")
+        self.assertEqual(self.configured()[0], "")
+        for name in "tools", "environment":
+            (made / name).unlink()
+        self.assertEqual(self.configured()[0], "again")
+        self.assertTrue((made / "object.o").exists())
+        (made / "tools").unlink()
+        other = self.program(self.folder / "other++", "#!/bin/sh\necho 1\n")
+        self.assertEqual(self.configured(CXX=str(other))[0], "fresh")
+        self.assertTrue((made / "object.o").exists())
+
+        torch = self.environment / "lib/python3.11/site-packages/torch"
+        torch.mkdir(parents=True)
+        for place, kept in (self.folder / "clone/build/env/lib/python3.11/site-packages/torch", True), (self.folder / "torch", False):
+            with (made / "CMakeCache.txt").open("a") as cache:
+                cache.write(f"SIDESTREAM_TORCH_DIR:PATH={place}\n")
+            for name in "tools", "environment":
+                (made / name).unlink()
+            how, said = self.configured()
+            self.assertEqual((how, (made / "object.o").exists()), ("again" if kept else "fresh", kept), said)
+
+    def test_objects_of_another_environment_go(self):
+        self.configured()
+        made = self.folder / "clone/build/release"
+        (made / "object.o").touch()
+        how, said = self.configured(STUB_VERSION="3.12")
+        self.assertEqual((how, (made / "object.o").exists()), ("fresh", False))
+        self.assertIn("the Python environment has changed", said)
+        # build/env has led elsewhere since somebody configured this one.
+        for name in "tools", "environment":
+            (made / name).unlink()
+        (made / "object.o").touch()
+        os.utime(made / "build.ninja", (1, 1))
+        self.assertEqual(self.configured(STUB_VERSION="3.12")[0], "fresh")
+        self.assertFalse((made / "object.o").exists())
+
     def packages(self, apt, **more):
         """One is missing; `apt` is what apt-get and dpkg do."""
         (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
@@ -169,7 +292,8 @@ class SetupTest(unittest.TestCase):
             self.program(self.tools / name, f'#!/bin/sh\necho "{name} $*" >> calls\n{text}\n')
 
     def test_another_package_manager_is_waited_for(self):
-        for said in ("dpkg: error: dpkg frontend lock was locked by another process with pid 7", "E: Could not get lock /var/lib/apt/lists/lock. It is held",
+        for said in ("dpkg: error: dpkg frontend lock was locked by another process with pid 7",
+                     "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)",
                      "E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?"):
             (self.folder / "clone/calls").unlink(missing_ok=True)
             self.packages(f'[ $(grep -c "^$(basename "$0")" calls) -gt 2 ] || {{ echo "{said}" >&2; exit 100; }}', id="echo 0", sleep=":")
@@ -183,8 +307,10 @@ class SetupTest(unittest.TestCase):
 
     def test_packages_that_cannot_be_installed(self):
         """What it says, and one line of ours; no patience but for locks, and none for ever."""
-        for broken, message in ("dpkg", "dpkg could not repair"), ("update", "could not fetch Debian's package lists"), ("install", "could not install: no-such"):
-            self.packages(f'case "$0 $1" in *{broken}*) echo "E: Permission denied; Unable to lock directory" >&2; exit 100;; esac', id="echo 0")
+        for broken, message in (("dpkg", "dpkg could not repair"), ("update", "could not fetch Debian's package lists"),
+                                ("install", "could not install: no-such-package")):
+            fails = 'echo "E: Permission denied; Unable to lock directory" >&2; exit 100'
+            self.packages(f'case "$0 $1" in *{broken}*) {fails};; esac', id="echo 0")
             done = self.run_setup("--no-build")
             self.assertEqual(done.returncode, 1, done.stdout)
             self.assertIn(message, done.stdout)
