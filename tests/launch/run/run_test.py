@@ -129,8 +129,8 @@ class RunTest(unittest.TestCase):
     def rank_until_it_was_seen(self):
         """For a fake mpirun: a rank that lives until somebody has looked for it, and rests again."""
         sleep = self.folder / "sleep"
-        sleep.write_text(f'#!/bin/sh\n[ "$1" != 1 ] || echo >> "{self.folder}/rests"\n'
-                         f'[ "$(cat "{self.folder}/rests" 2>/dev/null | wc -l)" -lt 2 ] || touch "{self.folder}/looked"\nexec /bin/sleep "$1"\n')
+        sleep.write_text(f'#!/bin/sh\ncd "{self.folder}"\n[ "$1" != 1 ] || echo >> rests\n'
+                         '[ "$(cat rests 2>/dev/null | wc -l)" -lt 2 ] || touch looked\nexec /bin/sleep "$1"\n')
         sleep.chmod(0o755)
         return (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
                 "/bin/sleep 1; kill $!")
