@@ -1,14 +1,17 @@
 """Bundles that do not fit are refused with one message and exit code 2, before anything is unpacked; wheels and packages
 are unpacked without pip and dpkg."""
 
+import fcntl
 import hashlib
 import io
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -103,12 +106,90 @@ def check_package(root):
     check(done.returncode != 0 and "is no Debian package" in done.stderr, f"{done}")
 
 
+STUBS = {
+    "pip": 'while [ "$1" != --dest ]; do shift; done; echo "$CONTENT" > "$2/tool-1.whl"',
+    "apt-get": '[ -n "$CONTENT" ] || exit 100; case "$*" in *" download "*) echo "$CONTENT" > thing_1.deb;; esac',
+    "mv": 'echo >> "$COUNT"; [ "$(wc -l < "$COUNT")" != "$KILL_AT" ] || { kill -KILL $PPID; exit; }; exec /bin/mv "$@"',
+}
+
+
+def check_making(root):
+    """One that is killed, or finds no network, leaves the bundle that was there, or it comes back with the next call."""
+    clone, tools = root / "clone", root / "clone/build/env/bin"
+    for folder in clone / "launch", tools:
+        folder.mkdir(parents=True)
+    (clone / "launch/bundle").write_text((ROOT / "launch/bundle").read_text())
+    (clone / "launch/bundle-packages.txt").write_text("wheel tool==1\ndeb thing\n")
+    for name, text in STUBS.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+
+    def make(content, kill_at=0):
+        (root / "count").write_text("")
+        stubs = {"PATH": f"{tools}:{os.environ['PATH']}", "CONTENT": content, "COUNT": str(root / "count"), "KILL_AT": str(kill_at)}
+        return subprocess.run(["bash", clone / "launch/bundle", root / "made"], text=True, capture_output=True, env=os.environ | stubs)
+
+    def holds():
+        done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=root / "made", capture_output=True, text=True)
+        check(done.returncode == 0, f"the bundle is damaged: {done}")
+        return {(root / "made" / file).read_text().strip() for file in ("wheels/tool-1.whl", "debs/thing_1.deb")}
+
+    check(make("one").returncode == 0 and holds() == {"one"}, "a bundle was made")
+    check(make("").returncode == 2 and holds() == {"one"}, "without a network what was there stays")
+    steps = 0
+    while make("two", kill_at=steps + 1).returncode != 0:
+        steps += 1
+        check(make("").returncode == 2 and holds() == {"one"}, f"after a kill at step {steps}")
+    check(steps > 5 and holds() == {"two"}, f"{steps} steps")
+    check(sorted(path.name for path in (root / "made").iterdir()) == ["SHA256SUMS", "debs", "wheels"], "something was left behind")
+
+
+def check_systems(root):
+    """Which ones it works on, where it does not work on this one."""
+    tools = root / "systems"
+    tools.mkdir()
+    for libc, words in ("glibc 2.35", "this system has 2.35"), ("", "need glibc, which"):
+        (tools / "getconf").write_text(f"#!/bin/sh\n[ -n '{libc}' ] && echo '{libc}'\n")
+        (tools / "getconf").chmod(0o755)
+        done = subprocess.run([ROOT / "launch/unpack-bundle", root / "good"], text=True, capture_output=True,
+                              env=dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}"))
+        check(done.returncode == 2 and words in done.stderr and "they work on Debian 12" in done.stderr, f"{done}")
+
+
+def check_fetching_at_the_same_time(root):
+    """A second launch/fetch-nsys waits, and takes what the first one has brought."""
+    clone = root / "fetching"
+    home = clone / "build/nsight"
+    (clone / "launch/scripts").mkdir(parents=True)
+    home.mkdir(parents=True)
+    for name in "fetch-nsys", "scripts/take_lock.sh":
+        shutil.copy(ROOT / "launch" / name, clone / "launch" / name)
+    (clone / "apt-get").write_text("#!/bin/sh\nexit 100\n")
+    (clone / "apt-get").chmod(0o755)
+
+    def bring():
+        (home / "root").mkdir(exist_ok=True)
+        shutil.copy("/bin/true", home / "root/nsys")
+        (home / "complete").touch()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(1, bring).start()
+        done = subprocess.run([clone / "launch/fetch-nsys"], text=True, capture_output=True, timeout=60,
+                              env=dict(os.environ, PATH=f"{clone}:{os.environ['PATH']}"))
+    check(done.returncode == 0 and done.stdout == str(home / "root/nsys") + "\n" and "waiting" in done.stderr, f"{done}")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sidestream-bundle-") as name:
         root = pathlib.Path(name)
         check_refusals(root)
         check_wheel(root)
         check_package(root)
+        check_systems(root)
+        check_making(root)
+        check_fetching_at_the_same_time(root)
 
 
 if __name__ == "__main__":
