@@ -26,6 +26,7 @@ endif()
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 
 set(SIDESTREAM_ENV "${PROJECT_SOURCE_DIR}/build/env" CACHE PATH "Python environment that launch/setup made")
+include(SidestreamBundle)
 file(GLOB SIDESTREAM_SITE LIST_DIRECTORIES true "${SIDESTREAM_ENV}/lib/python3*/site-packages")
 
 include(SidestreamCuda)

@@ -22,7 +22,7 @@ install(TARGETS ${libraries} EXPORT sidestream
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 # With the paths that they need once installed from the start: what CMake puts in their place ends in a colon otherwise, which the
 # loader takes for the current folder. Libraries of a bundle lie in the source tree, whose paths are none of an installed program.
-if(NOT EXISTS "${PROJECT_SOURCE_DIR}/build/bundle")
+if(NOT SIDESTREAM_IN_BUNDLE)
   set_target_properties(${programs} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
 endif()
 install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

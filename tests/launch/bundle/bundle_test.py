@@ -156,6 +156,25 @@ def check_systems(root):
         check(done.returncode == 2 and words in done.stderr and "they work on Debian 12" in done.stderr, f"{done}")
 
 
+def check_what_cmake_takes_for_a_bundle(root):
+    """Where build/env leads, not whether there is a bundle, which a normal set-up leaves alone."""
+    clone = root / "link/configured"
+    (root / "place").mkdir()
+    (root / "link").symlink_to(root / "place")
+    (clone / "build/bundle/env").mkdir(parents=True)
+    (root / "cache/env").mkdir(parents=True)
+    script = clone / "ask.cmake"
+    script.write_text(f'set(PROJECT_SOURCE_DIR "{clone}")\nset(SIDESTREAM_ENV "{clone}/build/env")\n'
+                      f'include("{ROOT}/launch/cmake/SidestreamBundle.cmake")\nmessage("answer: ${{SIDESTREAM_IN_BUNDLE}}")\n')
+    for target, answer in ((None, "OFF"), (clone / "build/bundle/env", "ON"), (root / "cache/env", "OFF"),
+                           (root / "place/configured/build/bundle/env", "ON")):
+        (clone / "build/env").unlink(missing_ok=True)
+        if target:
+            (clone / "build/env").symlink_to(target)
+        done = subprocess.run([ROOT / "build/env/bin/cmake", "-P", script], text=True, capture_output=True)
+        check(done.returncode == 0 and f"answer: {answer}" in done.stderr, f"{target}: {done}")
+
+
 def check_fetching_at_the_same_time(root):
     """A second launch/fetch-nsys waits, and takes what the first one has brought."""
     clone = root / "fetching"
@@ -190,6 +209,7 @@ def main():
         check_systems(root)
         check_making(root)
         check_fetching_at_the_same_time(root)
+        check_what_cmake_takes_for_a_bundle(root)
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def check_programs(folder):
     for program in ("sidestream", "sidestream-trace"):
         said = run_command([folder / program, "--version"])
         check(said.strip().lower().startswith("sidestream"), said)
-        if (ROOT / "build/bundle").exists():  # whose libraries lie in the checkout
+        if (ROOT / "build/env").resolve().is_relative_to((ROOT / "build/bundle").resolve()):  # whose libraries lie in the checkout
             continue
         paths = re.search(r"RUNPATH[^[]*\[(.*)\]", run_command(["readelf", "-d", folder / program]))
         for path in paths.group(1).split(":") if paths else []:
