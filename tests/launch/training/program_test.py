@@ -9,7 +9,7 @@ from support import BINARY, TINY, check, completed, environment, mpirun, only_me
 def check_version():
     done = subprocess.run([BINARY, "--version"], text=True, capture_output=True)
     check(done.returncode == 0, f"--version: {done}")
-    for part in ("Sidestream: ", "LibTorch  : ", "CUDA      : ", "NCCL      : ", "MPI       : ", "Sanitizers: "):
+    for part in ("Sidestream: ", "LibTorch  : ", "CUDA      : ", "NCCL      : ", "MPI       : Open MPI ", "Sanitizers: "):
         check(part in done.stdout, f"--version lacks '{part}':\n{done.stdout}")
 
 
