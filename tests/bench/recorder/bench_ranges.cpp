@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "bench_ranges: the recorder is not attached: is a tool?\n");
     return 2;
   }
-  record::SystemSampler sampler(/*gpu=*/-1);
+  record::SystemSampler sampler("");
   std::vector<Kind> kinds = {{"clock", false, kPerBlock, [] { record::monotonic_ns(); }},
                              {"range_kept", true, kPerBlock, plain_range},
                              {"range_not_kept", false, kPerBlock, plain_range},
