@@ -1,8 +1,8 @@
 #include "model/gpt2.hpp"
 
-#include <torch/nn/modules/container/modulelist.h>
-
 #include <optional>
+
+#include <torch/nn/modules/container/modulelist.h>
 
 #include "core/base/error.hpp"
 #include "model/draws_again.hpp"

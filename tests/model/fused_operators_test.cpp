@@ -3,9 +3,9 @@
 #include "model/fused/fused_operators.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/nn/functional/embedding.h>
 
 #include <ATen/Parallel.h>
+#include <torch/nn/functional/embedding.h>
 
 #include "core/base/error.hpp"
 #include "model/fused/block_product.hpp"

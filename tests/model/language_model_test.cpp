@@ -2,12 +2,13 @@
 #include "model/language_model.hpp"
 
 #include <gtest/gtest.h>
-#include <torch/nn/functional/loss.h>
-#include <torch/optim/adamw.h>
 
 #include <limits>
 #include <map>
 #include <string>
+
+#include <torch/nn/functional/loss.h>
+#include <torch/optim/adamw.h>
 
 #include "core/base/error.hpp"
 

@@ -2,11 +2,12 @@
 // that says what, and no silent wrong weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/nn/modules/embedding.h>
 
 #include <cmath>
 #include <functional>
 #include <sstream>
+
+#include <torch/nn/modules/embedding.h>
 
 #include "core/base/error.hpp"
 #include "parallel/data_parallel.hpp"

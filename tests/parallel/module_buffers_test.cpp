@@ -1,6 +1,7 @@
 #include "parallel/module_buffers.hpp"
 
 #include <gtest/gtest.h>
+
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <torch/nn/modules/batchnorm.h>
 
 #include <filesystem>
 #include <limits>
 #include <vector>
+
+#include <torch/nn/modules/batchnorm.h>
 
 #include "launch/trainer/module_checkpoint.hpp"
 #include "tests/core/base/scratch_folder.hpp"
