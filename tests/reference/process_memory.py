@@ -1,4 +1,5 @@
 """Memory of running processes, read from outside."""
+import contextlib
 import pathlib
 
 
@@ -7,11 +8,9 @@ def descendants(pid):
     found, todo = [], [pid]
     while todo:
         found.append(todo.pop())
-        for children in pathlib.Path(f"/proc/{found[-1]}/task").glob("*/children"):
-            try:
+        with contextlib.suppress(OSError):  # it has ended, or one of its threads
+            for children in pathlib.Path(f"/proc/{found[-1]}/task").glob("*/children"):
                 todo += map(int, children.read_text().split())
-            except OSError:
-                pass  # it has ended
     return found
 
 
