@@ -127,5 +127,29 @@ class GateTest(unittest.TestCase):
         self.assertEqual((done.returncode, calls), (2, []), done.stdout)
 
 
+class WordsTest(unittest.TestCase):
+    """Stubs of the set-up and of ctest note how they are called."""
+
+    def test_bundle_and_number_of_processors(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            clone = folder / "clone"
+            for path, text in ((clone / "launch/setup", 'echo "setup $*" >> calls'), (clone / "build/env/bin/ctest", 'echo "ctest $*" >> calls'),
+                               (folder / "nproc", "echo ${OMP_NUM_THREADS:-64}")):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"#!/bin/sh\n{text}\n")
+                path.chmod(0o755)
+            (clone / "build/bundle").mkdir()
+            (clone / "build/bundle/environment").touch()
+            (clone / "tests").mkdir()
+            shutil.copy(TESTS / "run", clone / "tests")
+            done = subprocess.run([clone / "tests/run", "--bundle", "here"], cwd=folder, text=True, capture_output=True,
+                                  env=dict(os.environ, OMP_NUM_THREADS="3", PATH=f"{folder}:{os.environ['PATH']}"))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            setup, ctest = (clone / "calls").read_text().splitlines()
+            self.assertEqual(setup, f"setup --bundle {folder}/here")
+            self.assertIn("--preset release --parallel 64 ", ctest)
+
+
 if __name__ == "__main__":
     unittest.main()
