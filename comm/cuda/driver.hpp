@@ -25,10 +25,9 @@ struct DeviceCount {
 };
 
 struct DeviceProperties {
-  std::string name;  // "NVIDIA H200"
-  std::string uuid;  // the same for every process that sees the device
-  std::string
-      pci_bus;  // "00000000:3B:00.0": so NVML finds it, which counts devices in another order
+  std::string name;     // "NVIDIA H200"
+  std::string uuid;     // the same for every process that sees the device
+  std::string pci_bus;  // "0000:3B:00.0", by which NVML finds it
   std::string version;  // "driver 13.0, runtime 13.0"
 };
 

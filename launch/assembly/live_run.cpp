@@ -97,7 +97,6 @@ StopReason LiveRun::train(TrainingState& state, RunReporter& reporter, const Mfu
                                            .dump_request = session_.dump_request(),
                                            .run_dir = options_.run_dir,
                                            .first_step = state.step + 1,
-                                           .gpu = device_.on_gpu(),
                                            .gpu_pci_bus = device_.pci_bus(),
                                            .figures = figures_of(mfu),
                                            .say = [&](const auto& line) { reporter.info(line); }});

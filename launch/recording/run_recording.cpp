@@ -110,7 +110,7 @@ void RunRecording::before(std::int64_t step) {
     recorder_.keep(step % 2 == 0 ? record::Keeping::kOn : record::Keeping::kPaused);
   if (plan_.begins(step, ProfilePlan::Part::kWarmUp) || plan_.begins_window(step)) {
     if (!kineto_) {
-      kineto_.emplace(kineto::KinetoConfig{.gpu = parts_.gpu,
+      kineto_.emplace(kineto::KinetoConfig{.gpu = !parts_.gpu_pci_bus.empty(),
                                            .shapes = options_.shapes,
                                            .memory = options_.memory,
                                            .stacks = options_.stacks,

@@ -45,9 +45,8 @@ struct RecordingParts {
   const DumpRequest& dump_request;
   std::filesystem::path run_dir;
   std::int64_t first_step = 1;
-  bool gpu = false;
-  std::string gpu_pci_bus = {};    // of the GPU whose counters are sampled; empty: none
-  trace::RunFigures figures = {};  // of the model and the machine
+  std::string gpu_pci_bus = {};                      // of the GPU that computes; empty: none does
+  trace::RunFigures figures = {};                    // of the model and the machine
   std::function<void(const std::string& line)> say;  // to whoever watches the run
 };
 

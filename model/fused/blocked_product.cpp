@@ -103,8 +103,7 @@ class PanelProduct {
 
   // bf16 is multiplied in pairs of rows, which pack_panel() makes; fp32 in the order of B.
   bool multiplies_as_it_lies() const {
-    if (!std::is_same_v<T, float> || b_.orientation != Orientation::kAsIs) return false;
-    return shape_.m <= kFewRows || b_.panels.width != 0;
+    return std::is_same_v<T, float> && b_.orientation == Orientation::kAsIs && shape_.m <= kFewRows;
   }
 
   // Rows k to k + depth of B in the columns of the panel.

@@ -84,11 +84,16 @@ class Panel {
 
 }  // namespace
 
+bool packs_in_passing(const ProductShape& shape, const RightFactor<BFloat16>& b) {
+  constexpr std::int64_t kFewRows = 512;
+  return shape.m <= kFewRows && shape.k % 2 == 0 && b.orientation == Orientation::kAsIs &&
+         b.panels.width == 0;
+}
+
 bool few_rows_pay(const ProductShape& shape, const LeftFactor<BFloat16>& a,
                   const RightFactor<BFloat16>& b) {
-  return kernels::has_fast_dot_products() && shape.m <= kFewRows && shape.k % 2 == 0 &&
-         a.orientation == Orientation::kAsIs && a.panels.width == 0 &&
-         b.orientation == Orientation::kAsIs && b.panels.width == 0;
+  return kernels::has_fast_dot_products() && packs_in_passing(shape, b) &&
+         a.orientation == Orientation::kAsIs && a.panels.width == 0;
 }
 
 void few_rows_product(const ProductShape& shape, const LeftFactor<BFloat16>& a,

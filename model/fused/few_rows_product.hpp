@@ -8,9 +8,10 @@
 
 namespace sidestream::model::fused {
 
-constexpr std::int64_t kFewRows = 512;
+// Whether columns of the right factor can be packed while its few rows pass.
+bool packs_in_passing(const ProductShape& shape, const RightFactor<core::BFloat16>& b);
 
-// Whether this processor has them, the rows are few, and both factors lie as they are multiplied.
+// Whether this processor has them, that is so, and the left factor lies as it is multiplied.
 bool few_rows_pay(const ProductShape& shape, const LeftFactor<core::BFloat16>& a,
                   const RightFactor<core::BFloat16>& b);
 

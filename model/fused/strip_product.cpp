@@ -34,19 +34,14 @@ class StripProducts {
 
   // The columns from `column` on, which lie in `strips` then.
   void run(std::int64_t column, std::int64_t columns, BFloat16* strips) const {
-    const std::int64_t whole = packs_in_passing() ? columns / kStripColumns * kStripColumns : 0;
+    const bool in_passing = packs_in_passing(shape_, b_) && !past_caches_;
+    const std::int64_t whole = in_passing ? columns / kStripColumns * kStripColumns : 0;
     for (std::int64_t strip = 0; strip < whole; strip += kStripColumns)
       pack_and_multiply(column + strip, strips);
     if (whole < columns) pack_first(column + whole, columns - whole, strips);
   }
 
  private:
-  // Few rows do not wait for a panel that is packed first (few_rows_product.hpp).
-  bool packs_in_passing() const {
-    return shape_.m <= kFewRows && shape_.k % 2 == 0 && b_.orientation == Orientation::kAsIs &&
-           !past_caches_;
-  }
-
   void pack_and_multiply(std::int64_t column, BFloat16* strip) const {
     const BFloat16* const columns = b_.data + column;
     const bool has_later = column + 2 * kStripColumns <= shape_.n;

@@ -1,10 +1,8 @@
 """What a flag sets up of the processes themselves, seen from outside while they train: cores and huge pages."""
 
 import pathlib
-import signal
-import subprocess
 
-from support import BINARY, TINY, check, environment, make_data, mpirun, processes_of_ranks, wait_for_step, workspace
+from support import BINARY, TINY, check, environment, make_data, mpirun, processes_of_ranks, running, wait_for_step, workspace
 
 THP = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
 # LibTorch asks for huge pages for what is larger than one: activations are, then.
@@ -27,12 +25,9 @@ def asks_for_huge_pages(process):
 def look(run_dir, data, flags, seen_by):
     """What seen_by says of each of two ranks, in the order of ranks, while they train."""
     command = mpirun(2, [BINARY, "train", "--run-dir", run_dir, "--data", data, *MODEL, "--steps", "100000", *flags])
-    with open(f"{run_dir}.log", "w") as output, subprocess.Popen(command, env=environment(), stdout=output, stderr=output) as run:
-        try:
-            wait_for_step(run, run_dir, 2)
-            return [seen_by(process) for rank in range(2) for process in processes_of_ranks(run_dir, rank)]
-        finally:
-            run.send_signal(signal.SIGTERM)
+    with running(command, environment()) as run:
+        wait_for_step(run, run_dir, 2)
+        return [seen_by(process) for rank in range(2) for process in processes_of_ranks(run_dir, rank)]
 
 
 def check_cores(root, data):
