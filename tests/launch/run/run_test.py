@@ -149,6 +149,13 @@ class RunTest(unittest.TestCase):
             self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
             self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
 
+    def test_looks_at_many_ranks_say_nothing(self):
+        ranks = f'for rank in $(seq 40); do OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & all="$all $!"; done'
+        self.fake_mpirun(ranks, self.rank_until_it_was_seen(), "/bin/sleep 3; kill $all")
+        done = self.run_to_end(self.command(2, "train"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line for line in done.stderr.splitlines() if "you are root" not in line], [])
+
     def test_launcher_that_stays_is_ended_where_nobody_reads_any_more(self):
         """Ctrl-C has ended `tee`, and the whole group was asked to end: the one that looks after mpirun goes on."""
         self.fake_mpirun("trap '' USR1", self.rank_until_it_was_seen(), "exec sleep 600")
