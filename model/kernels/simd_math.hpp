@@ -67,21 +67,48 @@ SIDESTREAM_INLINE Power<F> power_of_two(const F& x) {
   return {shifted - kRound, __builtin_bit_cast(F, biased << 23)};
 }
 
-// e^x with about 1e-7 relative error between -86.6 and 86.6; beyond, that of the bounds. NaN and
-// infinities give NaN. Cephes' polynomial.
+constexpr float kLog2E = 1.44269504088896341f;
+
+// e^x / 2^whole, where whole is the whole number next to log2(e) x. Cephes' polynomial.
 template <typename F>
-SIDESTREAM_INLINE F exp_of(const F& x) {
-  constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  const F b = bounded(x, 86.6f);
-  const Power<F> power = power_of_two(F(b * kLog2E));
-  F r = b - power.whole * kLn2High;
-  r = r - power.whole * kLn2Low;
+SIDESTREAM_INLINE F exp_less_powers_of_two(const F& x, const F& whole) {
+  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  F r = x - whole * kLn2High;
+  r = r - whole * kLn2Low;
   F p = r * 1.9875691500e-4f + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return (p * r * r + r + 1.0f) * power.value + x * 0.0f;
+  return p * r * r + r + 1.0f;
+}
+
+// e^x with about 1e-7 relative error, for x between -86.6 and 86.6.
+template <typename F>
+SIDESTREAM_INLINE F exp_within_bounds(const F& x) {
+  const Power<F> power = power_of_two(F(x * kLog2E));
+  return exp_less_powers_of_two(x, power.whole) * power.value;
+}
+
+// Sixteen lanes have instructions for it, as for some of what follows. Intel's manual, volume 2:
+// VREDUCEPS (x less the whole number next to it), VRNDSCALEPS (that whole number), VSCALEFPS (times
+// two to a power, down to zero and up to infinity), VRCP14PS (a reciprocal with 6e-5 relative
+// error, a sixtieth of bf16's), VRANGEPS (here the smaller magnitude, with the sign of the first
+// operand).
+#if defined(__x86_64__)
+template <>
+SIDESTREAM_INLINE SixteenLanes::Floats exp_within_bounds(const SixteenLanes::Floats& x) {
+  SixteenLanes::Floats whole, power;
+  asm("vrndscaleps $8, %1, %0" : "=v"(whole) : "v"(SixteenLanes::Floats(x * kLog2E)));
+  asm("vscalefps %2, %1, %0" : "=v"(power) : "v"(exp_less_powers_of_two(x, whole)), "v"(whole));
+  return power;
+}
+#endif
+
+// The same anywhere: beyond, that of the bounds. NaN and infinities give NaN.
+template <typename F>
+SIDESTREAM_INLINE F exp_of(const F& x) {
+  return exp_within_bounds(bounded(x, 86.6f)) + x * 0.0f;
 }
 
 // 2^f, |f| <= 1/2, with 3e-6 relative error: for what is rounded to bf16, whose own error is 4e-3.
@@ -102,10 +129,6 @@ SIDESTREAM_INLINE F short_exp2_of(const F& x) {
   return short_exp2_of_fraction(F(b - power.whole)) * power.value + x * 0.0f;
 }
 
-// Sixteen lanes have instructions for it, as for some of what follows. Intel's manual, volume 2:
-// VREDUCEPS (x less the whole number next to it), VSCALEFPS (times two to a power, down to zero and
-// up to infinity), VRCP14PS (a reciprocal with 6e-5 relative error, a sixtieth of bf16's),
-// VRANGEPS (here the smaller magnitude, with the sign of the first operand).
 #if defined(__x86_64__)
 template <>
 SIDESTREAM_INLINE SixteenLanes::Floats short_exp2_of(const SixteenLanes::Floats& x) {
@@ -121,7 +144,6 @@ SIDESTREAM_INLINE SixteenLanes::Floats short_exp2_of(const SixteenLanes::Floats&
 // e^x as exact as a result of type T needs.
 template <typename T, typename F>
 SIDESTREAM_INLINE F exp_for(const F& x) {
-  constexpr float kLog2E = 1.44269504088896341f;
   if constexpr (std::is_same_v<T, core::BFloat16>) return short_exp2_of(F(x * kLog2E));
   return exp_of(x);
 }
@@ -137,6 +159,20 @@ SIDESTREAM_INLINE Sigmoid<F> sigmoid_of(const F& y) {
   const F value = 1.0f / (1.0f + exp_of(F(-y)));
   return {value, 1.0f - value};
 }
+
+#if defined(__x86_64__)
+// |y| <= 86.6. A step of Newton's makes the reciprocal as exact as fp32 is; a division takes
+// longer.
+template <>
+SIDESTREAM_INLINE Sigmoid<SixteenLanes::Floats> sigmoid_of(const SixteenLanes::Floats& y) {
+  const SixteenLanes::Floats power = exp_within_bounds(SixteenLanes::Floats(-y));
+  const SixteenLanes::Floats divisor = power + 1.0f;
+  SixteenLanes::Floats reciprocal;
+  asm("vrcp14ps %1, %0" : "=v"(reciprocal) : "v"(divisor));
+  reciprocal = reciprocal + reciprocal * (1.0f - divisor * reciprocal);
+  return {reciprocal, power * reciprocal};
+}
+#endif
 
 // 1 / (1 + 2^x) with 1e-5 relative error between -100 and 100, and nonsense beyond: for bf16, like
 // short_exp2_of. The power of two is added to the exponent as it is. The reciprocal begins with its
@@ -176,12 +212,11 @@ struct Gelu {
 // As exact as a result of type T needs.
 template <typename T, typename F>
 SIDESTREAM_INLINE Gelu<F> gelu_for(const F& x) {
-  constexpr float kLog2E = 1.44269504088896341f;
   constexpr float kLinear = 1.5957691216057308f;  // 2 sqrt(2/pi)
   constexpr float kCubic = 1.5957691216057308f * 0.044715f;
   constexpr bool kShort = std::is_same_v<T, core::BFloat16>;
   // Where the sigmoid has long settled; beyond, x cubed would leave the range of what follows.
-  const F b = bounded(x, kShort ? 9.0f : 12.0f), square = b * b;
+  const F b = bounded(x, kShort ? 9.0f : 9.6f), square = b * b;
   Sigmoid<F> sigmoid;
   if constexpr (kShort) {
     sigmoid = short_sigmoid_of_minus(F(b * (-kLinear * kLog2E - kCubic * kLog2E * square)));
