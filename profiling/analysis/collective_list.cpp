@@ -117,4 +117,27 @@ CollectiveFacts collective_facts(const RankTimeline& timeline, std::size_t row) 
   return facts;
 }
 
+std::string_view operation_in_name(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> words = {
+      {{"allreduce", "allreduce"},
+       {"reducescatter", "reduce_scatter"},
+       {"allgather", "all_gather"},
+       {"alltoall", "all_to_all"},
+       {"broadcast", "broadcast"},
+       {"barrier", "barrier"},
+       {"send", "send_recv"},
+       {"recv", "send_recv"},
+       {"scatter", "scatter"},
+       {"gather", "gather"},
+       {"reduce", "reduce"}}};
+  std::string letters(name);
+  std::erase(letters, '_');
+  for (char& letter : letters)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  for (const auto& [word, operation] : words) {
+    if (letters.find(word) != std::string::npos) return operation;
+  }
+  return {};
+}
+
 }  // namespace sidestream::analysis

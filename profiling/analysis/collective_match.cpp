@@ -4,12 +4,13 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "profiling/analysis/collective_list.hpp"
 #include "profiling/analysis/step_windows.hpp"
-#include "profiling/trace/launch_calls.hpp"
 
 namespace sidestream::analysis {
 namespace {
@@ -32,33 +33,66 @@ CollectivePart part_of(const TraceSet& set, std::size_t timeline, std::size_t ro
   return {of_rank.info.rank, timeline, row, of_rank.start_ns(row), of_rank.duration_ns(row)};
 }
 
+// Among the steps of a rank: in one, or behind it and before the next.
+struct CollectivePlace {
+  std::int64_t step = INT64_MIN;
+  bool is_inside = false;
+
+  auto operator<=>(const CollectivePlace&) const = default;
+};
+
 // A kernel belongs to the step that launched it: the device may come to it in the next one.
 class LaunchSteps {
  public:
-  explicit LaunchSteps(const RankTimeline& timeline)
-      : timeline_(timeline),
-        steps_(step_windows(timeline, {})),
-        launches_(trace::launch_calls(timeline)) {}
+  LaunchSteps(const RankTimeline& timeline, const std::vector<std::size_t>& collectives)
+      : timeline_(timeline), steps_(step_windows(timeline, {})) {
+    for (const StepWindow& one : steps_) {
+      if (one.step) numbers_.insert(*one.step);
+    }
+    if (!steps_.empty()) find_launches(collectives);
+  }
 
-  std::optional<std::int64_t> step_of(std::size_t row) const {
+  CollectivePlace place_of(std::size_t row) const {
     const auto launch = launches_.find(timeline_.correlation(row));
     const std::int64_t time_ns =
         timeline_.start_ns(launch == launches_.end() ? row : launch->second);
     const auto after = std::upper_bound(
         steps_.begin(), steps_.end(), time_ns,
         [](std::int64_t time, const StepWindow& step) { return time < step.window.start_ns; });
-    if (after == steps_.begin()) return std::nullopt;
+    if (after == steps_.begin()) return {};
     const StepWindow& step = *std::prev(after);
-    return time_ns < step.window.end_ns ? step.step : std::nullopt;
+    return {step.step.value_or(INT64_MIN), time_ns < step.window.end_ns};
   }
 
+  // Else a kernel counts for the step in which the device came to it.
+  bool are_known() const noexcept { return !launches_.empty() || !any_kernel_; }
+
+  const std::set<std::int64_t>& numbers() const noexcept { return numbers_; }
+
  private:
+  // Of these alone: a trace has millions of others.
+  void find_launches(const std::vector<std::size_t>& collectives) {
+    std::unordered_set<std::uint64_t> wanted;
+    for (const std::size_t row : collectives) {
+      if (timeline_.kind(row) != trace::Kind::kKernel) continue;
+      any_kernel_ = true;
+      if (timeline_.correlation(row) != 0) wanted.insert(timeline_.correlation(row));
+    }
+    for (std::size_t row = 0; row < timeline_.size() && !wanted.empty(); ++row) {
+      if (timeline_.kind(row) == trace::Kind::kRuntime &&
+          wanted.contains(timeline_.correlation(row)))
+        launches_.try_emplace(timeline_.correlation(row), row);
+    }
+  }
+
   const RankTimeline& timeline_;
   std::vector<StepWindow> steps_;
+  std::set<std::int64_t> numbers_;
   std::unordered_map<std::uint64_t, std::size_t> launches_;
+  bool any_kernel_ = false;
 };
 
-using RowsOfSteps = std::map<std::int64_t, std::vector<std::size_t>>;
+using RowsOfPlaces = std::map<CollectivePlace, std::vector<std::size_t>>;
 
 class Matcher {
  public:
@@ -72,6 +106,7 @@ class Matcher {
   CollectiveMatches take() {
     for (const auto& [key, group] : groups_) {
       key_ = key;
+      operations_differ_ = false;
       if (group.size() < 2)
         add_unmatched(group, 0);
       else if (all_have_number(group))
@@ -146,23 +181,44 @@ class Matcher {
     }
     std::vector<Parts> matched;
     for (const auto& [before, gap] : gaps) {
-      std::vector<Parts> ordered = by_order(gap);
-      if (!numbers_agree(ordered)) continue;
-      for (Parts& parts : ordered) matched.push_back(std::move(parts));
+      for (Parts& parts : by_order(gap)) matched.push_back(std::move(parts));
     }
     return matched;
   }
 
-  // Ranks that each lack another one have equally many of them, and none that match.
-  bool numbers_agree(const std::vector<Parts>& columns) const {
+  // Whether each column may be one collective.
+  bool agree(const std::vector<Parts>& columns) {
     return std::all_of(columns.begin(), columns.end(), [&](const Parts& parts) {
-      std::int64_t common = kNoNumber;
-      return std::all_of(parts.begin(), parts.end(), [&](const CollectivePart& part) {
-        const std::int64_t number = number_of(part.timeline, part.row);
-        if (common == kNoNumber) common = number;
-        return number == kNoNumber || number == common;
-      });
+      return numbers_agree(parts) && operations_agree(parts);
     });
+  }
+
+  // Ranks that each lack another one have equally many of them, and none that match.
+  bool numbers_agree(const Parts& parts) const {
+    std::int64_t common = kNoNumber;
+    return std::all_of(parts.begin(), parts.end(), [&](const CollectivePart& part) {
+      const std::int64_t number = number_of(part.timeline, part.row);
+      if (common == kNoNumber) common = number;
+      return number == kNoNumber || number == common;
+    });
+  }
+
+  // An all-gather of one rank is no reduce-scatter of another.
+  bool operations_agree(const Parts& parts) {
+    const auto name_of = [&](const CollectivePart& part) {
+      return set_.timelines[part.timeline].name(part.row);
+    };
+    std::string_view known_name = name_of(parts.front()), common;
+    for (const CollectivePart& part : parts) {
+      if (name_of(part) == known_name) continue;
+      if (common.empty()) common = operation_in_name(known_name);
+      known_name = name_of(part);
+      const std::string_view operation = operation_in_name(known_name);
+      if (common.empty() || operation.empty() || operation == common) continue;
+      operations_differ_ = true;
+      return false;
+    }
+    return true;
   }
 
   static std::size_t most_rows(const Group& group) {
@@ -172,60 +228,74 @@ class Matcher {
   }
 
   std::vector<Parts> by_order(const Group& group) {
-    for (const Member& member : group) {
-      if (member.rows.size() != group.front().rows.size()) return by_order_in_steps(group);
-    }
-    if (!are_of_the_same_steps(group)) return by_order_in_steps(group);
+    if (!stand_alike(group)) return by_order_in_steps(group);
     std::vector<Parts> columns(group.front().rows.size());
     for (const Member& member : group) append(columns, 0, member.timeline, member.rows);
-    return columns;
+    return agree(columns) ? columns : by_order_in_steps(group);
   }
 
-  // As many collectives of steps 10 to 12 as of steps 13 to 15 are no match.
-  bool are_of_the_same_steps(const Group& group) {
-    return std::all_of(group.begin(), group.end(), [&](const Member& member) {
-      return steps_of(member.timeline) == steps_of(group.front().timeline);
-    });
-  }
-
-  const std::set<std::int64_t>& steps_of(std::size_t timeline) {
-    const auto [found, is_new] = steps_.try_emplace(timeline);
-    if (is_new) {
-      for (const StepWindow& one : step_windows(set_.timelines[timeline], {})) {
-        if (one.step) found->second.insert(*one.step);
-      }
+  // As many collectives of steps 10 to 12 as of steps 13 to 15 are no match, nor as many of which
+  // one rank has one more before its first step, and another one behind its last.
+  bool stand_alike(const Group& group) {
+    const Member& first = group.front();
+    bool same = true, known = true;
+    for (const Member& member : group) {
+      same = same && member.rows.size() == first.rows.size() &&
+             steps_of(member.timeline).numbers() == steps_of(first.timeline).numbers();
+      known = known && steps_of(member.timeline).are_known();
     }
-    return found->second;
+    if (!same || !known) return same;
+    const std::map<CollectivePlace, std::size_t> counts = counts_of_places(first);
+    return std::all_of(group.begin(), group.end(),
+                       [&](const Member& member) { return counts_of_places(member) == counts; });
+  }
+
+  std::map<CollectivePlace, std::size_t> counts_of_places(const Member& member) {
+    std::map<CollectivePlace, std::size_t> counts;
+    for (const auto& [place, rows] : rows_of_places(member)) counts[place] = rows.size();
+    return counts;
   }
 
   // Counts that differ leave no way to tell which is which, but within a step in which they do not.
   std::vector<Parts> by_order_in_steps(const Group& group) {
-    std::vector<RowsOfSteps> members;
-    for (const Member& member : group) members.push_back(rows_of_steps(member));
+    std::vector<RowsOfPlaces> members;
+    for (const Member& member : group) members.push_back(rows_of_places(member));
     std::vector<Parts> columns;
-    for (const auto& [step, rows] : members.front()) {
+    for (const auto& [place, rows] : members.front()) {
       const bool all_alike = std::all_of(
-          members.begin(), members.end(), [step = step, count = rows.size()](const auto& member) {
-            const auto found = member.find(step);
+          members.begin(), members.end(), [place = place, count = rows.size()](const auto& member) {
+            const auto found = member.find(place);
             return found != member.end() && found->second.size() == count;
           });
-      if (!all_alike) continue;
-      const std::size_t first = columns.size();
-      columns.resize(first + rows.size());
+      if (!place.is_inside || !all_alike) continue;
+      std::vector<Parts> of_step(rows.size());
       for (std::size_t i = 0; i < group.size(); ++i)
-        append(columns, first, group[i].timeline, members[i].at(step));
+        append(of_step, 0, group[i].timeline, members[i].at(place));
+      if (!agree(of_step)) continue;
+      for (Parts& parts : of_step) columns.push_back(std::move(parts));
     }
     return columns;
   }
 
-  RowsOfSteps rows_of_steps(const Member& member) {
-    const LaunchSteps& steps =
-        launch_steps_.try_emplace(member.timeline, set_.timelines[member.timeline]).first->second;
-    RowsOfSteps of_steps;
-    for (const std::size_t row : member.rows) {
-      if (const auto step = steps.step_of(row)) of_steps[*step].push_back(row);
+  RowsOfPlaces rows_of_places(const Member& member) {
+    const LaunchSteps& steps = steps_of(member.timeline);
+    RowsOfPlaces of_places;
+    for (const std::size_t row : member.rows) of_places[steps.place_of(row)].push_back(row);
+    return of_places;
+  }
+
+  const LaunchSteps& steps_of(std::size_t timeline) {
+    const auto found = steps_.find(timeline);
+    if (found != steps_.end()) return found->second;
+    std::vector<std::size_t> collectives;
+    for (const auto& [key, group] : groups_) {
+      for (const Member& member : group) {
+        if (member.timeline == timeline)
+          collectives.insert(collectives.end(), member.rows.begin(), member.rows.end());
+      }
     }
-    return of_steps;
+    const RankTimeline& of_rank = set_.timelines[timeline];
+    return steps_.try_emplace(timeline, of_rank, collectives).first->second;
   }
 
   void append(std::vector<Parts>& columns, std::size_t first, std::size_t timeline,
@@ -246,7 +316,8 @@ class Matcher {
   }
 
   void add_unmatched(const Group& group, std::size_t matched) {
-    UnmatchedGroup one{key_.first, key_.second, {}, static_cast<std::int64_t>(matched)};
+    UnmatchedGroup one{
+        key_.first, key_.second, {}, static_cast<std::int64_t>(matched), operations_differ_};
     for (const Member& member : group)
       one.count_of_rank[set_.timelines[member.timeline].info.rank] =
           static_cast<std::int64_t>(member.rows.size());
@@ -256,8 +327,8 @@ class Matcher {
   const TraceSet& set_;
   std::map<std::pair<std::string, std::string>, Group> groups_;
   std::pair<std::string, std::string> key_;
-  std::map<std::size_t, LaunchSteps> launch_steps_;      // of those timelines that were asked about
-  std::map<std::size_t, std::set<std::int64_t>> steps_;  // the same
+  bool operations_differ_ = false;            // of the group at hand
+  std::map<std::size_t, LaunchSteps> steps_;  // of those timelines that were asked about
   CollectiveMatches matches_;
 };
 

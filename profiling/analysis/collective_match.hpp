@@ -3,10 +3,10 @@
 // Within a process group (or, without one, a stream that carries collectives) they
 // come in the same order on every rank; where the trace has sequence numbers these
 // decide. Collectives without one go by their order between two that are matched by their number:
-// where ranks have different numbers of them there, by their order within each step in which all
-// ranks have as many. The shortest of a matched collective is what
-// the transfer took, the rest of each rank's own duration is waiting. Durations need no common
-// clock.
+// where ranks have different numbers of them there, in any step or outside of steps, by their order
+// within each step in which all ranks have as many. Where that would make one of an all-gather and
+// a reduce-scatter, they are not matched. The shortest of a matched collective is what the transfer
+// took, the rest of each rank's own duration is waiting. Durations need no common clock.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,8 @@ struct UnmatchedGroup {
   std::string window;
   std::string group;
   std::map<int, std::int64_t> count_of_rank;
-  std::int64_t matched = 0;  // of each rank: by number, or of steps in which all have as many
+  std::int64_t matched = 0;        // of each rank: by number, or of steps in which all have as many
+  bool operations_differ = false;  // one rank has an all-gather where another has something else
 };
 
 struct CollectiveMatches {

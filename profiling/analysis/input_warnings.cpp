@@ -166,8 +166,10 @@ void warn_about_collectives(trace::TraceSet& set, const CollectiveMatches& match
     }
     if (group.matched == 0) {
       set.warnings.push_back("collectives of " + group.group + " cannot be matched: " +
-                             (most == least ? "none of one rank has the number of one of another"
-                                            : "ranks have different numbers of them"));
+                             (most != least ? "ranks have different numbers of them"
+                              : group.operations_differ
+                                  ? "ranks have different ones in the same place"
+                                  : "none of one rank has the number of one of another"));
       continue;
     }
     set.warnings.push_back(

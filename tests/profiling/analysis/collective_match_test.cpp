@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "profiling/analysis/analysis.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -99,6 +101,126 @@ TEST_F(CollectiveMatchTest, counts_that_differ_in_all_steps_leave_nothing) {
 
   EXPECT_TRUE(look().matches.matched.empty());
   EXPECT_TRUE(warns_of("collectives of stream#0 cannot be matched"));
+}
+
+// Rank 0 was recorded from one collective before its first step on, rank 1 to one behind its last.
+class CutCollectivesTest : public CollectiveMatchTest {
+ protected:
+  static constexpr int kSteps = 12;
+
+  static std::string collective(const std::string& operation, int start_us, int end_us,
+                                int launch) {
+    const std::string correlation = R"("correlation":)" + std::to_string(launch);
+    return "," +
+           complete_event("cuda_runtime", "cudaLaunchKernelExC", std::to_string(start_us - 50), "5",
+                          correlation) +
+           "," +
+           complete_event("kernel", "ncclDevKernel_" + operation + "_f32_RING_LL",
+                          std::to_string(start_us), std::to_string(end_us - start_us),
+                          R"("stream":9,)" + correlation);
+  }
+
+  // Each step has these, 2 ms apart; rank 1 comes 1 ms late to the first of them.
+  void add_rank(int rank, const std::vector<std::string>& operations) {
+    std::string events;
+    int launch = 0;
+    for (int step = 0; step < kSteps; ++step) {
+      const int begin_us = 10'000 * (step + 1);
+      events += (events.empty() ? "" : ",") +
+                complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 10),
+                               std::to_string(begin_us), "10000");
+      int at_us = begin_us + 1000;
+      for (const std::string& operation : operations) {
+        const bool late = rank == 1 && at_us == begin_us + 1000;
+        events += collective(operation, at_us + (late ? 1000 : 0), at_us + 1900, ++launch);
+        at_us += 2000;
+      }
+    }
+    const int cut_us = rank == 0 ? 8000 : 10'000 * (kSteps + 1) + 1000;
+    const std::string& at_cut = rank == 0 ? operations.back() : operations.front();
+    events += collective(at_cut, cut_us, cut_us + 900, ++launch);
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, 2));
+  }
+};
+
+TEST_F(CutCollectivesTest, as_many_are_not_matched_across_steps) {
+  for (int rank = 0; rank < 2; ++rank) add_rank(rank, std::vector(4, std::string("AllReduce_Sum")));
+
+  const Analysis all = look();
+
+  ASSERT_EQ(all.matches.matched.size(), 4u * kSteps);
+  for (const MatchedCollective& one : all.matches.matched)
+    EXPECT_EQ(one.parts.at(0).end_ns(), one.parts.at(1).end_ns());
+  EXPECT_TRUE(warns_of("1 of 49 collectives of stream#0 are not matched"));
+}
+
+TEST_F(CutCollectivesTest, clocks_that_agree_stay_as_they_are) {
+  for (int rank = 0; rank < 2; ++rank) add_rank(rank, std::vector(4, std::string("AllReduce_Sum")));
+
+  look();
+
+  EXPECT_EQ(set_.clock.method, "collectives");
+  EXPECT_LE(std::abs(static_cast<double>(set_.clock.of(1).offset_ns)) / 1000,
+            set_.clock.uncertainty_us.at(1));
+  EXPECT_LE(set_.clock.uncertainty_us.at(1), 1000);
+}
+
+TEST_F(CutCollectivesTest, each_operation_has_its_own_kind) {
+  for (int rank = 0; rank < 2; ++rank) add_rank(rank, {"AllGather", "ReduceScatter_Sum"});
+
+  const Analysis all = look();
+
+  ASSERT_EQ(all.matches.matched.size(), 2u * kSteps);
+  for (const MatchedCollective& one : all.matches.matched) EXPECT_TRUE(one.same_kernel);
+}
+
+TEST_F(CollectiveMatchTest, operations_that_differ_are_never_one_collective) {
+  const auto events = [](const std::string& first, const std::string& second) {
+    return complete_event("kernel", "ncclDevKernel_" + first, "10", "5", R"("stream":9)") + "," +
+           complete_event("kernel", "ncclDevKernel_" + second, "20", "5", R"("stream":9)");
+  };
+  test::write_text(
+      scratch_ / "rank-0.json",
+      test::trace_of(events("ReduceScatter_Sum_f32_RING_LL", "AllGather_RING_LL"), 0, 2));
+  test::write_text(scratch_ / "rank-1.json",
+                   test::trace_of(events("AllGather_RING_LL", "ReduceScatter_Sum_f32_TREE"), 1, 2));
+
+  EXPECT_TRUE(look().matches.matched.empty());
+  EXPECT_TRUE(warns_of("cannot be matched: ranks have different ones in the same place"));
+}
+
+TEST_F(CollectiveMatchTest, names_that_differ_may_be_of_one_operation) {
+  const auto write = [&](int rank, const std::string& name) {
+    std::string events = complete_event("user_annotation", name, "10", "5");
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, 2));
+  };
+  write(0, "gloo:send");
+  write(1, "gloo:recv");
+
+  EXPECT_EQ(look().matches.matched.size(), 1u);
+}
+
+// The device is behind its host by another number of steps on every rank, and no launch is known.
+TEST_F(CollectiveMatchTest, steps_of_kernels_without_launches_cost_no_match) {
+  for (int rank = 0; rank < 2; ++rank) {
+    std::string events;
+    for (int step = 0; step < 3; ++step) {
+      const int begin_us = kStepUs * (step + 1);
+      events += (events.empty() ? "" : ",") +
+                complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 5),
+                               std::to_string(begin_us), std::to_string(kStepUs));
+      for (int i = 0; i < 2; ++i)
+        events += "," + complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                       std::to_string(begin_us + 300 * i + 500 + 300 * rank), "50",
+                                       R"("stream":9)");
+    }
+    test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                     test::trace_of(events, rank, 2));
+  }
+
+  EXPECT_EQ(look().matches.matched.size(), 6u);
 }
 
 // Numbered kernels of one stream, one every 100 us; a number below 0: it has none. Later ranks come
