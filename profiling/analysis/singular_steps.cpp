@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "profiling/analysis/phase_times.hpp"
@@ -13,6 +14,24 @@
 
 namespace sidestream::analysis {
 namespace {
+
+// One rank evaluates or saves, and the others wait for it: it is the same step on all of them.
+void tag_on_all_ranks(std::vector<RankView>& ranks, ranges::Phase phase) {
+  const std::string tag(ranges::name_of(phase));
+  std::set<std::pair<std::string, std::int64_t>> tagged;  // window, step
+  for (const RankView& rank : ranks) {
+    for (const StepRow& step : rank.steps) {
+      if (step.step && step.has_tag(tag)) tagged.insert({rank.timeline->info.window, *step.step});
+    }
+  }
+  for (RankView& rank : ranks) {
+    for (StepRow& step : rank.steps) {
+      if (step.step && !step.has_tag(tag) &&
+          tagged.contains({rank.timeline->info.window, *step.step}))
+        step.tags.push_back(tag);
+    }
+  }
+}
 
 // The rest of a step that was cut off is in another file.
 void tag_rests(std::vector<RankView>& ranks) {
@@ -88,6 +107,8 @@ std::int64_t waited_ns(const StepRow& step) {
 }  // namespace
 
 void tag_singular_steps(std::vector<RankView>& ranks) {
+  tag_on_all_ranks(ranks, ranges::Phase::kEval);
+  tag_on_all_ranks(ranks, ranges::Phase::kCheckpoint);
   tag_rests(ranks);
   tag_incomplete(ranks);
   const std::set<std::int64_t> outliers = statistics::outliers_among(lengths_of(ranks));

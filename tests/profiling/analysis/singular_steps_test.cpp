@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "profiling/report/json_report.hpp"
 #include "profiling/report/text_report.hpp"
@@ -326,6 +327,36 @@ TEST_F(SingularStepsTest, every_outlier_of_a_file_has_its_own_phase) {
   ASSERT_EQ(all_.outliers.size(), 2u);
   EXPECT_EQ(all_.outliers[0].phase, "data");
   EXPECT_EQ(all_.outliers[1].phase, "forward");
+}
+
+// Rank 0 saves for 30 ms in a step, and rank 1 has nothing but its wait of that.
+TEST_F(SingularStepsTest, a_step_in_which_one_rank_saves_or_evaluates_is_in_the_mean_of_none) {
+  for (const char* phase : {"checkpoint", "eval"}) {
+    for (int rank = 0; rank < 2; ++rank) {
+      std::string events;
+      int now_us = 0;
+      for (int step = 2; step < 22; ++step) {
+        const int aside_us = step == 12 ? 30'000 : 0;
+        const int own_us = rank == 0 ? aside_us : 0;
+        events += (events.empty() ? "" : ",") + range(step_name(step), now_us, 1000 + aside_us) +
+                  "," + range("forward", now_us, 600) + "," +
+                  collective(now_us + 600 + own_us, 200 + aside_us - own_us, step);
+        if (own_us > 0) events += "," + range(phase, now_us + 600, own_us);
+        now_us += 1000 + aside_us;
+      }
+      test::write_text(scratch_ / ("a/rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(events, rank, 2));
+    }
+    set_ = trace::load_traces(trace::find_traces({scratch_.path()}), {.threads = 1});
+    all_ = analyse(set_, 1);
+
+    for (const RankView& rank : all_.ranks)
+      EXPECT_EQ(rank.steps.at(10).tags, std::vector<std::string>{phase});
+    EXPECT_EQ(plain_steps(all_.ranks).size(), 38u);
+    for (const StepRow* step : plain_steps(all_.ranks))
+      EXPECT_EQ(step->budget.window_ns, 1'000'000);
+    EXPECT_TRUE(all_.outliers.empty()) << "it is known why it is long";
+  }
 }
 
 // Steps of 1 ms from this one on, in a file whose head is `head`; how many count.
