@@ -169,6 +169,17 @@ void warn_about_parts(const std::vector<Group>& groups, std::vector<std::string>
                      "them");
 }
 
+bool is_work_or_range(Kind kind) {
+  return is_device_work(kind) || kind == Kind::kHostRange || kind == Kind::kUnfinished;
+}
+
+bool has_work_or_ranges(const RankTimeline& timeline) {
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (is_work_or_range(timeline.kind(row))) return true;
+  }
+  return false;
+}
+
 // Folders of other ranks at the same time are one.
 Folders joined(Folders folders, std::vector<std::string>& warnings) {
   std::vector<Group> groups = groups_of(std::move(folders));
@@ -187,10 +198,12 @@ Folders joined(Folders folders, std::vector<std::string>& warnings) {
 }  // namespace
 
 Extent extent_of(const RankTimeline& timeline) {
+  const bool any_work = has_work_or_ranges(timeline);
   Extent extent;
   for (std::size_t row = 0; row < timeline.size(); ++row) {
     const Kind kind = timeline.kind(row);
-    if (!is_device_work(kind) && kind != Kind::kHostRange && kind != Kind::kUnfinished) continue;
+    const bool call = kind == Kind::kOperator || kind == Kind::kRuntime;
+    if (any_work ? !is_work_or_range(kind) : !call) continue;
     extent.first_ns = std::min(extent.first_ns, timeline.start_ns(row));
     extent.last_ns = std::max(extent.last_ns, timeline.end_ns(row));
   }

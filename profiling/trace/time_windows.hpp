@@ -14,7 +14,8 @@
 
 namespace sidestream::trace {
 
-// Of work and ranges, on the clock of the rank's host.
+// Of a device's work and ranges, of operators and calls where there are neither; on the clock of
+// the rank's host.
 struct Extent {
   std::int64_t first_ns = INT64_MAX;
   std::int64_t last_ns = INT64_MIN;

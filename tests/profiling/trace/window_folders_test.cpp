@@ -21,6 +21,14 @@ class WindowFoldersTest : public ::testing::Test {
                      test::trace_of(test::complete_event("kernel", "k", std::to_string(start), "9"),
                                     rank, /*world_size=*/4));
   }
+  // Two operators of a processor, and no rank.
+  void write_operators(const std::string& file, int start) {
+    test::write_text(
+        scratch_ / file,
+        R"({"traceEvents":[)" +
+            test::complete_event("cpu_op", "aten::mm", std::to_string(start), "5") + "," +
+            test::complete_event("cpu_op", "aten::add", std::to_string(start + 5), "4") + "]}");
+  }
   TraceSet load() { return load_traces(find_traces({scratch_.path()})); }
 
   static std::set<std::string> windows(const TraceSet& set) {
@@ -76,6 +84,26 @@ TEST_F(WindowFoldersTest, several_windows_in_a_folder_for_each_rank_are_numbered
   }
 
   EXPECT_THAT(windows(load()), ElementsAre("rank0 + rank1 1", "rank0 + rank1 2"));
+}
+
+TEST_F(WindowFoldersTest, windows_with_nothing_but_operators_are_told_apart_by_time) {
+  write_operators("flat/host_77.1700000000001.pt.trace.json", 10);
+  write_operators("flat/host_77.1700000000002.pt.trace.json", 50);
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(windows(set), ElementsAre("flat 1", "flat 2"));
+  EXPECT_THAT(set.ranks(), ElementsAre(0));
+}
+
+TEST_F(WindowFoldersTest, folders_with_nothing_but_operators_of_one_time_are_two_ranks) {
+  write_operators("node0/trace.json", 10);
+  write_operators("node1/trace.json", 12);
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(windows(set), ElementsAre("node0 + node1"));
+  EXPECT_THAT(set.ranks(), ElementsAre(0, 1));
 }
 
 TEST_F(WindowFoldersTest, folders_of_the_same_ranks_are_windows_of_their_own) {
