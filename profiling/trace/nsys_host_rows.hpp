@@ -36,8 +36,8 @@ class NsysHostRows {
   NsysHostRows(NsysProcesses& processes, SenselessTimes& senseless)
       : processes_(processes), senseless_(senseless) {}
 
-  // Calls of one thread come in the order of time, as the exporter writes them. The correlation of
-  // a call that launched nothing is not kept where that is known: most calls do not.
+  // Calls of a process with several devices come in the order of time. The correlation of a call
+  // that launched nothing is not kept where that is known: most calls do not.
   void add(HostRow row);
   // Counts a row of that table for what is wrong with its times.
   void leave_out(const HostRow& row, const TimeFault& fault, const char* table);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,14 +36,26 @@ void add_timed(NsysHostRows& host, const char* table, HostRow row, const NsysTim
   host.add(std::move(row));
 }
 
-std::uint64_t read_runtime(const SqliteFile& file, NsysStrings& strings, NsysHostRows& host) {
+bool any_with_several_devices(const NsysProcesses& processes) {
+  std::set<std::uint32_t> seen;
+  for (const NsysProcesses::Device& one : processes.devices()) {
+    if (!seen.insert(one.process).second) return true;
+  }
+  return false;
+}
+
+// Rows of a table have no order: who needs one asks for it, and what it costs.
+enum class RowOrder { kAny, kByStart };
+
+std::uint64_t read_runtime(const SqliteFile& file, RowOrder order, NsysStrings& strings,
+                           NsysHostRows& host) {
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
   if (!file.has(kTable)) return 0;
   const auto columns = file.columns(kTable);
   if (!has_all(columns, kCallColumns)) return 0;
-  SqliteRows rows =
-      file.query("SELECT start, end, globalTid, nameId, " +
-                 SqliteFile::first_of(columns, {"correlationId"}) + " FROM " + kTable);
+  SqliteRows rows = file.query("SELECT start, end, globalTid, nameId, " +
+                               SqliteFile::first_of(columns, {"correlationId"}) + " FROM " +
+                               kTable + (order == RowOrder::kByStart ? " ORDER BY start" : ""));
   std::uint64_t count = 0;
   for (; rows.next(); ++count)
     add_timed(host, kTable,
@@ -143,7 +156,9 @@ std::uint64_t read_locks(const SqliteFile& file, NsysStrings& strings, NsysHostR
 std::uint64_t read_host_tables(const SqliteFile& file, NsysStrings& strings,
                                NsysProcesses& processes, SenselessTimes& senseless) {
   NsysHostRows host(processes, senseless);
-  return read_runtime(file, strings, host) + read_ranges(file, kPushPopRange, strings, host) +
+  const RowOrder calls = any_with_several_devices(processes) ? RowOrder::kByStart : RowOrder::kAny;
+  return read_runtime(file, calls, strings, host) +
+         read_ranges(file, kPushPopRange, strings, host) +
          read_ranges(file, kStartEndRange, strings, host) + read_locks(file, strings, host);
 }
 
