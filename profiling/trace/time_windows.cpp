@@ -214,8 +214,12 @@ Extent extent_of(const RankTimeline& timeline) {
 std::string worker_in_name(const std::string& file_name) {
   // Milliseconds in PyTorch 1.8 to 2.1, nanoseconds today.
   static const std::regex kHandler(R"((.+)\.\d{12,20}\.pt\.trace\.json(?:\.gz)?)");
+  static const std::regex kStep(R"((|.*[^a-z])(step)[-_]?\d+((?:[^0-9].*)?\.json(?:\.gz)?))",
+                                std::regex::icase);
   std::smatch match;
-  return std::regex_match(file_name, match, kHandler) ? match[1].str() : "";
+  if (std::regex_match(file_name, match, kHandler)) return match[1].str();
+  if (!std::regex_match(file_name, match, kStep)) return "";
+  return match[1].str() + match[2].str() + match[3].str();
 }
 
 std::vector<std::string> separate_windows(std::vector<RankTimeline>& timelines) {

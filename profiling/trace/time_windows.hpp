@@ -26,8 +26,9 @@ struct Extent {
 };
 Extent extent_of(const RankTimeline& timeline);
 
-// What PyTorch's handler writes before the time in a file's name, HOST_PID: the same process. Empty
-// for a name of another form (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler).
+// What PyTorch's handler writes before the time in a file's name, HOST_PID: the same process
+// (WORKER.TIME.pt.trace.json, torch.profiler.tensorboard_trace_handler); of a name with a step
+// (step_00010.json) the rest of it. Empty for a name of another form.
 std::string worker_in_name(const std::string& file_name);
 
 // Gives folders of different ranks that overlap in time one window, "FOLDER + FOLDER + 3 more"; of

@@ -61,9 +61,10 @@ bool is_nsys_report(const std::string& name) {
   return ends_with_any(name, {".nsys-rep", ".qdrep"});
 }
 
-// "my_trace.json.gz", "trace0.json", "trace-12.json"; or any JSON with a rank in its name.
+// "my_trace.json.gz", "trace0.json", "trace-12.json", "step_00010.json"; or any JSON with a rank in
+// its name.
 bool may_be_trace(const std::string& name) {
-  static const std::regex kTrace(R"(trace[-_.]?\d*\.json(\.gz)?$)");
+  static const std::regex kTrace(R"((trace[-_.]?\d*|_\d{5})\.json(\.gz)?$)");
   return std::regex_search(name, kTrace) ||
          (ends_with_any(name, {".json", ".json.gz"}) && rank_in_name(name).has_value());
 }
@@ -155,11 +156,12 @@ bool is_trace_name(const std::string& file_name) {
 }
 
 std::optional<int> rank_in_name(const std::string& file_name) {
-  // HOST_PID.TIME of PyTorch's handler looks like our HOST_RANK.STEP: its time is longer.
+  // HOST_PID.TIME of PyTorch's handler looks like our HOST_RANK.STEP: its time is longer. Digits
+  // in another name are anything: step_00010.json.
   // The word comes first: r16 may be anything, of LoRA the size, say.
   static const std::array<std::regex, 2> kRanks = {
       std::regex(R"((?:^|[^a-z])rank[-_]?(\d{1,6})(?:[^0-9]|$))", std::regex::icase),
-      std::regex(R"((?:^|[^a-z])r[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})\.(?!\d{12,20}\.pt\.trace))",
+      std::regex(R"((?:^|[^a-z])r[-_]?(\d{1,6})(?:[^0-9]|$)|_(\d{5})(?:\.\d{1,11})?\.pt\.trace)",
                  std::regex::icase)};
   std::smatch match;
   for (const std::regex& rank : kRanks) {

@@ -96,6 +96,16 @@ TEST_F(WindowFoldersTest, windows_with_nothing_but_operators_are_told_apart_by_t
   EXPECT_THAT(set.ranks(), ElementsAre(0));
 }
 
+TEST_F(WindowFoldersTest, files_named_after_steps_are_windows_of_one_rank) {
+  write_operators("flat/step_00010.json", 10);
+  write_operators("flat/step_00020.json", 50);
+
+  const TraceSet set = load();
+
+  EXPECT_THAT(windows(set), ElementsAre("flat 1", "flat 2"));
+  EXPECT_THAT(set.ranks(), ElementsAre(0));
+}
+
 TEST_F(WindowFoldersTest, folders_with_nothing_but_operators_of_one_time_are_two_ranks) {
   write_operators("node0/trace.json", 10);
   write_operators("node1/trace.json", 12);
