@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -229,6 +230,8 @@ KinetoDecoder::Result KinetoDecoder::decode(std::string_view text, KinetoFields&
   if (error == simdjson::SUCCESS) return Result::kDone;
   if (error != simdjson::UTF8_ERROR && error != simdjson::UNESCAPED_CHARS) return Result::kBroken;
   parser_->repaired = with_valid_utf8(text);
+  // Where they separate tokens a blank does too; inside of a text JSON has no room for them.
+  for (const char one : {'\n', '\r', '\t'}) std::ranges::replace(parser_->repaired, one, ' ');
   const std::size_t size = parser_->repaired.size();
   parser_->repaired.append(simdjson::SIMDJSON_PADDING, ' ');
   parsed_text_ = {parser_->repaired.data(), size};

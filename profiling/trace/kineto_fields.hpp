@@ -43,9 +43,9 @@ class KinetoDecoder {
 
   enum class Result { kDone, kRepaired, kBroken };
 
-  // `text` is followed by 64 readable bytes. The fields point into it and
-  // into this object; they hold until the next call. kRepaired: there were
-  // bytes that are no UTF-8, now question marks. kBroken: no JSON object.
+  // `text` is followed by 64 readable bytes. The fields point into it and into this object; they
+  // hold until the next call. kRepaired: there were bytes that are no UTF-8 or control characters,
+  // now question marks, or tabs and line breaks in a text, now blanks. kBroken: no JSON object.
   Result decode(std::string_view text, KinetoFields& fields);
   // Arguments of the event decoded last that are finite numbers, whatever their names: the series
   // of a counter. The names hold until the next call.

@@ -196,7 +196,7 @@ KinetoFile read_kineto(const std::filesystem::path& path) {
     const KinetoDecoder::Result result = decoder.decode(text, fields);
     if (result == KinetoDecoder::Result::kBroken) return file.timeline.skip("broken JSON");
     if (result == KinetoDecoder::Result::kRepaired)
-      file.timeline.skip("text that is no UTF-8, repaired");
+      file.timeline.skip("text that is no UTF-8 or has control characters, repaired");
     sorter.add(fields);
   };
   visitor.metadata = [&](std::string_view key, std::string_view text) {

@@ -7,8 +7,8 @@
 
 namespace sidestream::trace {
 
-// Every byte that belongs to no valid UTF-8 sequence
-// (RFC 3629), and every control character, becomes '?'.
+// Every byte that belongs to no valid UTF-8 sequence (RFC 3629), and every control character but
+// tabs and line breaks, becomes '?'.
 std::string with_valid_utf8(std::string_view text);
 
 }  // namespace sidestream::trace

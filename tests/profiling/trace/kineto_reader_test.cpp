@@ -102,12 +102,25 @@ TEST_F(KinetoReaderTest, ids_beyond_64_bits_stay_apart) {
   EXPECT_EQ(file.timeline.correlation(0), file.timeline.correlation(2));
 }
 
+constexpr const char* kRepaired = "text that is no UTF-8 or has control characters, repaired";
+
 TEST_F(KinetoReaderTest, bad_utf8_is_repaired_and_counted) {
   const KinetoFile file = read(trace_of(complete_event("kernel", "k\xFF\xC3(", "1", "1")));
 
   ASSERT_EQ(file.timeline.size(), 1u);
   EXPECT_EQ(file.timeline.name(0), "k?\?(");
-  EXPECT_EQ(file.timeline.skipped.at("text that is no UTF-8, repaired"), 1u);
+  EXPECT_EQ(file.timeline.skipped.at(kRepaired), 1u);
+}
+
+// Kernels compiled at run time may have names of several lines.
+TEST_F(KinetoReaderTest, raw_tabs_and_line_breaks_in_a_name_are_blanks) {
+  const KinetoFile file = read(trace_of(complete_event("kernel", "a\tb\r\nc\x01", "1", "2") +
+                                        ",\n\t" + complete_event("kernel", "d", "4", "2")));
+
+  ASSERT_EQ(file.timeline.size(), 2u);
+  EXPECT_EQ(file.timeline.name(0), "a b  c?");
+  EXPECT_EQ(file.timeline.duration_ns(0), 2000);
+  EXPECT_EQ(file.timeline.skipped, (std::map<std::string, std::uint64_t>{{kRepaired, 1}}));
 }
 
 TEST_F(KinetoReaderTest, senseless_events_are_counted_by_kind) {
