@@ -77,9 +77,16 @@ std::string text_of(const std::set<std::int64_t>& numbers) {
                         text_of(ranks)));
 }
 
-std::string left_out_remark(const trace::MergeResult& result) {
-  return result.left_out == 0 ? ""
-                              : fmt::format(" without {} whose times cannot be", result.left_out);
+std::string left_out_remark(const trace::MergeLosses& losses) {
+  std::string text;
+  const auto add = [&](std::uint64_t count, const char* kind) {
+    if (count > 0)
+      text += fmt::format("{}{} {}", text.empty() ? " without " : " and ", count, kind);
+  };
+  add(losses.bad_times, "whose times cannot be");
+  add(losses.unreadable, "that cannot be read");
+  add(losses.too_early, "before the first span of the run");
+  return text;
 }
 
 }  // namespace
@@ -115,10 +122,10 @@ int run_merge(const MergeOptions& options) {
   if (const auto left_out = left_out_text(found)) set.warnings.push_back(*left_out);
   for (const std::string& warning : set.warnings)
     core::print_remark(fmt::format("sidestream-trace: warning: {}\n", warning));
-  const std::string done =
-      fmt::format("{}: {} rank{}, {} event{}{}, clocks: {}\n", options.output.string(),
-                  result.processes, result.processes == 1 ? "" : "s", result.events,
-                  result.events == 1 ? "" : "s", left_out_remark(result), set.clock.method);
+  const std::string done = fmt::format(
+      "{}: {} rank{}, {} event{}{}, clocks: {}\n", options.output.string(), result.processes,
+      result.processes == 1 ? "" : "s", result.events, result.events == 1 ? "" : "s",
+      left_out_remark(result.left_out), set.clock.method);
   if (core::is_stream(options.output))
     core::print_remark(done);
   else

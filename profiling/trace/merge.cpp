@@ -39,23 +39,28 @@ struct OutputClock {
 class KinetoPass {
  public:
   KinetoPass(const RankTimeline& timeline, EventList& events, MergeNames& names,
-             const OutputClock& clock, const MergeCut& cut)
-      : crossing_(timeline), events_(events), names_(names), clock_(clock), cut_(cut) {}
+             const OutputClock& clock, const MergeCut& cut, MergeLosses& losses)
+      : crossing_(timeline),
+        events_(events),
+        names_(names),
+        clock_(clock),
+        cut_(cut),
+        losses_(losses) {}
 
   void add(std::string_view text) {
-    if (decoder_.decode(text, fields_) == KinetoDecoder::Result::kBroken) return;
+    if (decoder_.decode(text, fields_) == KinetoDecoder::Result::kBroken) return add_unreadable();
     if (fields_.phase == "M") return add_metadata();
     const auto shape =
         fields_.duration.data() == nullptr ? EventShape::kInstant : EventShape::kSpan;
     const EventTimes times = times_of(fields_, shape);
     if (times.fault) {
-      if (!times.fault->is_absence()) ++left_out_;
+      if (!times.fault->is_absence()) ++losses_.bad_times;
       return;
     }
     const std::int64_t start = times.start_ns, duration = times.duration_ns;
     if (start > cut_.last_ns || start + duration < cut_.first_ns) return;
     const std::int64_t time_ns = clock_(start);
-    if (time_ns < 0) return;  // the profiler's own spans begin before the first event of the run
+    if (time_ns < 0) return add_too_early();
     rewriter_.begin(decoder_.parsed_text());
     rewriter_.replace(fields_.time, microseconds_text(time_ns));
     // Both ends go through the clock: what was nested stays nested.
@@ -76,10 +81,16 @@ class KinetoPass {
     events_.add(event_);
   }
 
-  // Events whose times cannot be.
-  std::uint64_t left_out() const noexcept { return left_out_; }
+  void add_unreadable() { ++losses_.unreadable; }
 
  private:
+  // The marks that a profiler sets for itself begin before the first event of the run, in every
+  // file.
+  void add_too_early() {
+    const bool mark = fields_.category == "Trace" || fields_.name.starts_with("Iteration Start");
+    if (!mark) ++losses_.too_early;
+  }
+
   // Only arrows with both ends: profilers leave halves behind, and a cut makes more of them. One
   // call may have launched several kernels: its end stays for all of theirs, whichever comes first.
   void add_arrow_end() {
@@ -111,11 +122,11 @@ class KinetoPass {
   MergeNames& names_;
   OutputClock clock_;
   MergeCut cut_;
+  MergeLosses& losses_;
   KinetoDecoder decoder_;
   KinetoFields fields_;
   EventRewriter rewriter_;
   std::string event_;
-  std::uint64_t left_out_ = 0;
   struct WaitingArrow {
     std::string begin;
     std::vector<std::string> ends;
@@ -128,6 +139,7 @@ class KinetoPass {
 // Where the events go, for as long as nobody asks to stop.
 struct MergeOutput {
   EventList& events;
+  MergeLosses& losses;
   const StopRequested& stop_requested;
 
   void stop_if_asked() const {
@@ -165,27 +177,26 @@ void merge_store(const RankTimeline& timeline, const OutputClock& clock, const M
     const std::int64_t at_ns = timeline.counters()[first].time_ns, time_ns = clock(at_ns);
     const std::string event = writer.counter_event(first, end, time_ns);
     output.stop_if_asked();
-    if (cut.touches(at_ns, at_ns) && time_ns >= 0) output.events.add(event);
+    if (!cut.touches(at_ns, at_ns)) continue;
+    if (time_ns < 0)
+      ++output.losses.too_early;
+    else
+      output.events.add(event);
   }
 }
 
-// How many events it has left out.
-std::uint64_t merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
-                        MergeNames& names, const MergeOutput& output) {
+void merge_one(const RankTimeline& timeline, const OutputClock& clock, const MergeCut& cut,
+               MergeNames& names, const MergeOutput& output) {
   const bool kineto = find_traces({timeline.info.path}).front().kind == FileKind::kKineto;
-  if (!kineto) {
-    merge_store(timeline, clock, cut, names, output);
-    return 0;
-  }
-  KinetoPass pass(timeline, output.events, names, clock, cut);
+  if (!kineto) return merge_store(timeline, clock, cut, names, output);
+  KinetoPass pass(timeline, output.events, names, clock, cut, output.losses);
   visit_kineto(timeline.info.path, {.event =
                                         [&](std::string_view text) {
                                           output.stop_if_asked();
                                           pass.add(text);
                                         },
                                     .metadata = [](std::string_view, std::string_view) {},
-                                    .skipped = [](const std::string&) {}});
-  return pass.left_out();
+                                    .skipped = [&](const std::string&) { pass.add_unreadable(); }});
 }
 
 }  // namespace
@@ -198,7 +209,7 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
              std::to_string(origin_ns) + "," + merge_metadata(set, cuts) + ",\"traceEvents\":[");
   EventList events(sink);
   std::map<int, MergeNames> names;
-  std::uint64_t left_out = 0;
+  MergeLosses losses;
   const std::vector<int> ranks = set.ranks();
   for (std::size_t i = 0; i < set.timelines.size(); ++i) {
     if (cuts[i].leave_out) continue;
@@ -209,15 +220,15 @@ MergeResult merge_traces(const TraceSet& set, const std::vector<MergeCut>& cuts,
     MergeNames& of_rank =
         names.try_emplace(rank, rank, place, static_cast<int>(set.timelines.size())).first->second;
     of_rank.begin_file(static_cast<int>(i));
-    left_out += merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i],
-                          of_rank, {events, stop_requested});
+    merge_one(timeline, {set.clock.of(rank), timeline.info.base_ns, origin_ns}, cuts[i], of_rank,
+              {events, losses, stop_requested});
   }
   for (const auto& [rank, of_rank] : names)
     of_rank.write([&](const std::string& event) { events.add(event); });
   events.flush();
   sink.write("\n]}\n");
   sink.finish();
-  return {events.count(), left_out, static_cast<int>(names.size())};
+  return {events.count(), losses, static_cast<int>(names.size())};
 }
 
 }  // namespace sidestream::trace

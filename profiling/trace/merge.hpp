@@ -1,10 +1,11 @@
 // All ranks in one Chrome trace (JSON) that Perfetto and
 // chrome://tracing open: one process for each rank, on one clock.
 //
-// Kineto files are passed through event by event, so that nothing is lost that
-// this program does not know: only the time, the process, the thread and the ids
-// of flow arrows change. Exports of Nsight Systems are written from the store, with what is known
-// of their collectives and with their counters.
+// Kineto files are passed through event by event, also what this program does not know: only the
+// time, the process, the thread and the ids of flow arrows change. What is left out, beside halves
+// of arrows, events without a time and the profiler's own marks before the first event, is counted.
+// Exports of Nsight Systems are written from the store, with what is known of their collectives and
+// with their counters.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,16 @@ struct MergeCut {
   }
 };
 
+// Events that are not in the output though no cut left them out.
+struct MergeLosses {
+  std::uint64_t bad_times = 0;   // whose times cannot be
+  std::uint64_t unreadable = 0;  // no JSON objects, too large, nested too deeply
+  std::uint64_t too_early = 0;   // before the first span of a known kind
+};
+
 struct MergeResult {
   std::uint64_t events = 0;
-  std::uint64_t left_out = 0;  // events whose times cannot be
+  MergeLosses left_out;
   int processes = 0;
 };
 

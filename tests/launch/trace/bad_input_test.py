@@ -278,6 +278,9 @@ class UsableTest(TraceTest):
         self.assertIn(said, merged.stderr)
         self.assertIn("events without 5 whose times cannot be", merged.stdout)
         self.assertNotIn("bad", (self.folder / "m.json").read_text())
+        write(file, file.read_text().replace('"traceEvents": [', '"traceEvents": [{"a" 1}, ', 1))
+        self.assertIn("events without 5 whose times cannot be and 1 that cannot be read",
+                      self.succeed("merge", file, "-o", self.folder / "m.json").stdout)
 
     def test_huge_single_line_in_bounded_memory(self):
         """One event with a name of 600 MB, between two good ones, on one line."""

@@ -37,7 +37,8 @@ class MergeTest : public ::testing::Test {
  protected:
   std::string merge(const MergeCut& cut = {}) {
     const TraceSet set = load_traces(find_traces({scratch_ / "in"}));
-    merge_traces(set, std::vector<MergeCut>(set.timelines.size(), cut), scratch_ / "m.json");
+    result_ =
+        merge_traces(set, std::vector<MergeCut>(set.timelines.size(), cut), scratch_ / "m.json");
     return core::read_file(scratch_ / "m.json");
   }
 
@@ -58,6 +59,7 @@ class MergeTest : public ::testing::Test {
   }
 
   core::ScratchFolder scratch_;
+  MergeResult result_;
 };
 
 TEST_F(MergeTest, windows_of_a_rank_do_not_share_arrows) {
@@ -114,6 +116,23 @@ TEST_F(MergeTest, numbers_that_json_has_no_word_for_become_null) {
   EXPECT_THAT(text, ::testing::HasSubstr(
                         R"("est. achieved occupancy %":null,"x":[null,1e5,true],"bytes":4)"));
   EXPECT_THAT(text, ::testing::HasSubstr(R"("name":"nan \"Infinity")"));
+  EXPECT_TRUE(nlohmann::json::accept(text));
+}
+
+TEST_F(MergeTest, what_is_left_out_is_counted) {
+  test::write_text(
+      scratch_ / "in" / "rank-0.json",
+      test::trace_of(launched_kernel() + "," + complete_event("kernel", "k", "30", "-5") +
+                     R"(,7,{"a" 1},)" + complete_event("Trace", "PyTorch Profiler (0)", "5", "90") +
+                     "," + complete_event("new_kind", "early", "6", "1") + "," +
+                     complete_event("kernel", "two\nlines", "40", "5")));
+
+  const std::string text = merge();
+
+  EXPECT_EQ(result_.left_out.bad_times, 1u);
+  EXPECT_EQ(result_.left_out.unreadable, 2u);
+  EXPECT_EQ(result_.left_out.too_early, 1u);
+  EXPECT_THAT(text, ::testing::HasSubstr(R"("name":"two lines")"));
   EXPECT_TRUE(nlohmann::json::accept(text));
 }
 
