@@ -1,6 +1,11 @@
 #include "profiling/report/missing_figures.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <functional>
+#include <vector>
 
 #include "profiling/analysis/verdict.hpp"
 #include "profiling/report/summary.hpp"
@@ -13,8 +18,21 @@ bool any_flops(const analysis::Analysis& all) {
                      [](const analysis::Operation& one) { return one.flops.total().has_value(); });
 }
 
-bool has_transfers(const analysis::Analysis& all) {
-  return all.collectives.empty() || all.collectives.front().transfer_ns.has_value();
+// "of collectives" where none was matched over ranks, "of some collectives (all_gather, reduce)",
+// with what took longest first; empty where each kind has some that were.
+std::string without_transfers(const analysis::Analysis& all) {
+  std::vector<const analysis::CollectiveRow*> rows;
+  for (const analysis::CollectiveRow& row : all.collectives) {
+    if (!row.transfer_ns) rows.push_back(&row);
+  }
+  if (rows.empty()) return "";
+  if (rows.size() == all.collectives.size()) return "of collectives";
+  std::ranges::stable_sort(rows, std::ranges::greater(), &analysis::CollectiveRow::unmatched_ns);
+  std::vector<std::string> names;  // buckets and sizes of a kind have rows of their own
+  for (const analysis::CollectiveRow* row : rows) {
+    if (std::ranges::find(names, row->name) == names.end()) names.push_back(row->name);
+  }
+  return fmt::format("of some collectives ({})", fmt::join(names, ", "));
 }
 
 bool any_rank(const analysis::Analysis& all, analysis::Where where) {
@@ -38,7 +56,7 @@ std::string needs_of_kernels(const analysis::Analysis& all, const char* recorded
 
 std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const RunMetrics& run) {
   std::vector<MissingFigure> list;
-  const auto need = [&](bool missing, const char* name, const std::string& needs) {
+  const auto need = [&](bool missing, const std::string& name, const std::string& needs) {
     if (missing) list.push_back({name, needs});
   };
   constexpr const char* kRun = "the run directory of the traces (metrics.jsonl)";
@@ -56,7 +74,8 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(!all.system.machine_cpu, "machine_cpu", "system samples inside the steps (--sample-hz 20)");
   need(!all.system.joules_per_token, "joules_per_token",
        needs_of_device(all, "samples of every GPU's energy inside the steps (--sample-hz 20)"));
-  need(!has_transfers(all), "transfer and waiting of collectives",
+  const std::string unmatched = without_transfers(all);
+  need(!unmatched.empty(), "transfer and waiting " + unmatched,
        "the traces of all ranks of a process group");
   need(!any_flops(all), "flops of operations", "shapes (--profile-shapes)");
   need(analysis::has_nameless_kernels(all.ranks),

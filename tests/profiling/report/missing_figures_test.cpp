@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/profiling/analysed.hpp"
 
 namespace sidestream::report {
@@ -45,6 +48,27 @@ TEST(MissingFiguresTest, kernels_without_names_leave_open_what_is_communication)
   EXPECT_EQ(needs_of(kSplit, made), "");
   made.set.timelines.front().info.nameless_kernels = true;
   EXPECT_EQ(needs_of(kSplit, made), "the names of all kernels: one without may communicate");
+}
+
+TEST(MissingFiguresTest, kinds_of_collectives_that_no_other_rank_has_are_named) {
+  Analysed made(complete_event("user_annotation", kStep, "0", "100"));
+  const analysis::CollectiveRow alone{.name = "broadcast", .unmatched_ns = 5};
+  const analysis::CollectiveRow longer{.name = "all_gather", .unmatched_ns = 7};
+  const analysis::CollectiveRow matched{.name = "allreduce", .unmatched_ns = 1, .transfer_ns = 3};
+  constexpr const char* kNeeds = "the traces of all ranks of a process group";
+
+  made.all.collectives = {alone, matched, longer, alone};
+  EXPECT_EQ(needs_of("transfer and waiting of some collectives (all_gather, broadcast)", made),
+            kNeeds);
+  made.all.collectives = {matched, alone};
+  EXPECT_EQ(needs_of("transfer and waiting of some collectives (broadcast)", made), kNeeds);
+  made.all.collectives = {alone, longer};
+  EXPECT_EQ(needs_of("transfer and waiting of collectives", made), kNeeds);
+  for (const auto& rows : {std::vector<analysis::CollectiveRow>{}, std::vector{matched}}) {
+    made.all.collectives = rows;
+    for (const auto& [name, needs] : missing_figures(made.all, {}))
+      EXPECT_FALSE(name.starts_with("transfer")) << name;
+  }
 }
 
 TEST(MissingFiguresTest, what_graphs_hide_is_asked_for) {
