@@ -19,8 +19,9 @@ struct HostActivity {
   IntervalSet data;           // fetching a batch, copying it to the device
   IntervalSet communication;  // inside a collective of our own
   IntervalSet locks;
-  IntervalSet sync;             // cudaStreamSynchronize and its like, .item()
-  IntervalSet active;           // any operator, call, range or Python function
+  IntervalSet sync;  // cudaStreamSynchronize and its like, .item()
+  // Any operator or call. Ranges and Python functions span whole steps, also where nothing is done.
+  IntervalSet active;
   IntervalSet after_sync = {};  // after_syncs(), which needs the device
 };
 
