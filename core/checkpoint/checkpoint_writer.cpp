@@ -1,7 +1,5 @@
 #include "core/checkpoint/checkpoint_writer.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/checkpoint/manifest.hpp"
 
 namespace sidestream::checkpoint {
@@ -20,19 +18,6 @@ void CheckpointWriter::add_text(std::string_view name, std::string_view content)
   HashedFile file(new_file(name));
   file.write(content);
   files_.push_back(file.finish());
-}
-
-void CheckpointWriter::add_copy(std::string_view name, const std::filesystem::path& source) {
-  try {
-    const core::MappedFile original(source);
-    HashedFile file(new_file(name));
-    file.write(original.bytes());
-    files_.push_back(file.finish());
-  } catch (const core::CheckpointError&) {
-    throw;
-  } catch (const core::Error& error) {
-    throw core::CheckpointError(error.what());
-  }
 }
 
 }  // namespace sidestream::checkpoint

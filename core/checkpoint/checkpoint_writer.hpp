@@ -16,12 +16,11 @@ class CheckpointWriter {
   // The pending folder of the store; it exists already.
   explicit CheckpointWriter(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // All three write a new file, sync it and remember its digest. They throw CheckpointError for a
+  // Both write a new file, sync it and remember its digest. They throw CheckpointError for a
   // name that is not plain, a file that exists, and whatever the system refuses.
   void add_safetensors(std::string_view name, std::span<const TensorSource> tensors,
                        const Metadata& metadata = {});
   void add_text(std::string_view name, std::string_view content);
-  void add_copy(std::string_view name, const std::filesystem::path& source);
 
   const std::vector<FileDigest>& files() const noexcept { return files_; }
 

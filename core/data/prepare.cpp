@@ -272,10 +272,6 @@ class Preparation {
   PrepareProgress progress_;
 };
 
-fs::path tokenizer_file(const std::string& name) {
-  return fs::is_directory(name) ? fs::path(name) / "tokenizer.json" : fs::path(name);
-}
-
 }  // namespace
 
 void PrepareConfig::validate() const {
@@ -296,12 +292,11 @@ void PrepareConfig::stop_if_asked() const {
 
 DatasetInfo prepare(const PrepareConfig& config) try {
   config.validate();
-  const auto tokenizer = open_tokenizer(config.tokenizer);
+  const auto [tokenizer, tokenizer_text] = open_tokenizer_with_text(config.tokenizer);
   StagedFolder folder(config.output, config.existing);
   DatasetInfo info = Preparation(config, *tokenizer, folder.path()).run();
   if (info.tokenizer != "bytes") {
-    core::write_file_atomically(folder.path() / "tokenizer.json",
-                                core::read_file(tokenizer_file(config.tokenizer)));
+    core::write_file_atomically(folder.path() / "tokenizer.json", tokenizer_text);
     info.tokenizer = (folder.target() / "tokenizer.json").string();
   }
   write_dataset_info(folder.path(), info);

@@ -1,6 +1,7 @@
 #include "core/data/tokenizer.hpp"
 
 #include <filesystem>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/data/bpe_tokenizer.hpp"
@@ -22,12 +23,18 @@ std::uint32_t Tokenizer::end_of_text() const {
       "among added_tokens");
 }
 
-std::unique_ptr<const Tokenizer> open_tokenizer(const std::string& name) {
-  if (name == "bytes") return std::make_unique<ByteTokenizer>();
+TokenizerWithText open_tokenizer_with_text(const std::string& name) {
+  if (name == "bytes") return {.tokenizer = std::make_unique<ByteTokenizer>(), .text = {}};
   std::filesystem::path path = name;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) path /= "tokenizer.json";
-  return std::make_unique<BpeTokenizer>(read_tokenizer_json(path));
+  std::string text = read_tokenizer_text(path);
+  auto tokenizer = std::make_unique<BpeTokenizer>(parse_tokenizer_json(text, path.string()));
+  return {.tokenizer = std::move(tokenizer), .text = std::move(text)};
+}
+
+std::unique_ptr<const Tokenizer> open_tokenizer(const std::string& name) {
+  return open_tokenizer_with_text(name).tokenizer;
 }
 
 }  // namespace sidestream::data

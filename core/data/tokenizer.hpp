@@ -61,7 +61,15 @@ class Tokenizer {
   virtual std::string decode(std::span<const std::uint32_t> ids) const = 0;
 };
 
-// "bytes", a tokenizer.json, or a folder that holds one. Throws DataError.
+// A tokenizer and the text that it was made from, for those who leave a copy of it somewhere: by
+// then the file may be gone, or another one.
+struct TokenizerWithText {
+  std::unique_ptr<const Tokenizer> tokenizer;
+  std::string text;  // of its tokenizer.json; empty: "bytes", which has none
+};
+
+// "bytes", a tokenizer.json, or a folder that holds one. Both throw DataError.
+TokenizerWithText open_tokenizer_with_text(const std::string& name);
 std::unique_ptr<const Tokenizer> open_tokenizer(const std::string& name);
 
 }  // namespace sidestream::data

@@ -279,16 +279,14 @@ BpeDefinition parse_tokenizer_json(std::string_view text, const std::string& fil
   }
 }
 
-BpeDefinition read_tokenizer_json(const std::filesystem::path& path) {
+std::string read_tokenizer_text(const std::filesystem::path& path) {
   constexpr std::size_t kLimitBytes = std::size_t{256} << 20;
-  std::string text;
   try {
-    text = core::read_file(path, kLimitBytes);
+    return core::read_file(path, kLimitBytes);
   } catch (const core::Error& error) {
     throw DataError("tokenizer: " + std::string(error.what()) +
                     " (use `bytes` or the path of a tokenizer.json)");
   }
-  return parse_tokenizer_json(text, path.string());
 }
 
 }  // namespace sidestream::data

@@ -40,6 +40,7 @@ struct BpeDefinition {
 // are not dense, a merge of or into an unknown token, a byte without a token, a normalizer,
 // pre-tokenizer or model that is not supported.
 BpeDefinition parse_tokenizer_json(std::string_view text, const std::string& file);
-BpeDefinition read_tokenizer_json(const std::filesystem::path& path);
+// The text of the file. Throws DataError.
+std::string read_tokenizer_text(const std::filesystem::path& path);
 
 }  // namespace sidestream::data

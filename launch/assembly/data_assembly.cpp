@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -36,11 +38,11 @@ std::int64_t known_vocabulary(const TrainOptions& options) {
   return model::preset(options.model.preset).vocab_size;
 }
 
-// The file that checkpoints get a copy of, nothing for bytes, and its end of a text. Looked at
-// before training: at the first save it would be too late.
+// What checkpoints get a copy of, nothing for bytes, and its end of a text. Read before training
+// and kept: at a save the folder of the data may be gone, or prepared anew.
 void take_tokenizer(const std::string& name, const std::optional<data::DatasetInfo>& info,
                     DataSources& sources) {
-  const auto tokenizer = data::open_tokenizer(name);
+  auto [tokenizer, text] = data::open_tokenizer_with_text(name);
   const auto tokens = static_cast<std::int64_t>(tokenizer->vocab_size());
   if (info ? tokens != sources.vocab_size : tokens > sources.vocab_size) {
     throw core::DataError(fmt::format(
@@ -51,8 +53,7 @@ void take_tokenizer(const std::string& name, const std::optional<data::DatasetIn
   if (const auto id = tokenizer->find_end_of_text(); id && !sources.end_of_text)
     sources.end_of_text = *id;
   if (tokenizer->kind() == "bytes") return;
-  const std::filesystem::path path = name;
-  sources.tokenizer = std::filesystem::is_directory(path) ? path / "tokenizer.json" : path;
+  sources.tokenizer = std::make_shared<const std::string>(std::move(text));
 }
 
 // The model's threads do not run yet: the cores are free for looking at tokens.

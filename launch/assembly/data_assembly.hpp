@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "comm/topology.hpp"
 #include "core/data/fingerprint.hpp"
@@ -16,10 +17,10 @@ namespace sidestream::launch {
 struct DataSources {
   std::shared_ptr<const data::SampleSource> train;
   std::shared_ptr<const data::TokenStream>
-      validation;                        // null: synthetic data, or a folder without a val shard
-  std::int64_t vocab_size = 0;           // of dataset.json, else of the model
-  std::filesystem::path tokenizer = {};  // tokenizer.json; empty: none
-  std::optional<std::int64_t> end_of_text = {};  // its id, where it is known
+      validation;               // null: synthetic data, or a folder without a val shard
+  std::int64_t vocab_size = 0;  // of dataset.json, else of the model
+  std::shared_ptr<const std::string> tokenizer = {};  // the text of tokenizer.json; null: none
+  std::optional<std::int64_t> end_of_text = {};       // its id, where it is known
 };
 
 // Opens shards and reads dataset.json where there is one. Throws DataError.

@@ -8,7 +8,7 @@
 namespace sidestream::launch {
 
 CheckpointedLanguageModel::CheckpointedLanguageModel(const model::ModelConfig& config,
-                                                     std::filesystem::path tokenizer,
+                                                     std::shared_ptr<const std::string> tokenizer,
                                                      std::optional<std::int64_t> end_of_text)
     : config_(config), tokenizer_(std::move(tokenizer)), end_of_text_(end_of_text) {}
 
@@ -21,7 +21,7 @@ std::int64_t CheckpointedLanguageModel::stored_rows(const std::string& parameter
 
 void CheckpointedLanguageModel::add_files(checkpoint::CheckpointWriter& writer) const {
   writer.add_text("config.json", model::to_hugging_face(config_, end_of_text_).dump(2) + "\n");
-  if (!tokenizer_.empty()) writer.add_copy("tokenizer.json", tokenizer_);
+  if (tokenizer_) writer.add_text("tokenizer.json", *tokenizer_);
 }
 
 void CheckpointedLanguageModel::require_fits(const std::filesystem::path& folder) const {

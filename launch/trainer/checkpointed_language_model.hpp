@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "launch/trainer/checkpointed_model.hpp"
 #include "model/config.hpp"
@@ -13,9 +15,10 @@ namespace sidestream::launch {
 
 class CheckpointedLanguageModel final : public CheckpointedModel {
  public:
-  // tokenizer: copied beside the weights; empty: none. end_of_text: of the data; empty: not known.
+  // tokenizer: the text of the tokenizer.json that is written beside the weights; null: none.
+  // end_of_text: of the data; empty: not known.
   explicit CheckpointedLanguageModel(const model::ModelConfig& config,
-                                     std::filesystem::path tokenizer = {},
+                                     std::shared_ptr<const std::string> tokenizer = {},
                                      std::optional<std::int64_t> end_of_text = {});
 
   nlohmann::json identity() const override;
@@ -25,7 +28,7 @@ class CheckpointedLanguageModel final : public CheckpointedModel {
 
  private:
   model::ModelConfig config_;
-  std::filesystem::path tokenizer_;
+  std::shared_ptr<const std::string> tokenizer_;
   std::optional<std::int64_t> end_of_text_;
 };
 

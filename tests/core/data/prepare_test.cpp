@@ -185,6 +185,20 @@ TEST_F(PrepareTest, prepare_bpeRoundTripOverSegments) {
   EXPECT_EQ(info.train.tokens, expected.size() + 1);
 }
 
+// What the tokens were made with, whatever has its name by the time it is copied.
+TEST_F(PrepareTest, prepare_tokenizerInTheFolderIsTheOneThatWasUsed) {
+  file("a.txt", "the\nthe\n");
+  auto options = config();
+  options.tokenizer = tokenizer_path();
+  const std::string used = core::read_file(options.tokenizer);
+  options.val_fraction = 0;
+  options.on_progress = [&](const PrepareProgress&) { fs::remove(options.tokenizer); };
+
+  const DatasetInfo info = prepare(options);
+
+  EXPECT_EQ(core::read_file(info.tokenizer), used);
+}
+
 TEST_F(PrepareTest, prepare_specialTokensInTextAreText) {
   file("a.txt", "x<|endoftext|>y");
   auto options = config();

@@ -9,7 +9,8 @@ import signal
 import sys
 import time
 
-from support import BINARY, ROOT, TINY, check, checkpoint, environment, may_mount, run, run_command, running, train, wait_until, workspace
+from support import (BINARY, ROOT, TINY, check, checkpoint, environment, faulty_environment, may_mount, run, run_command, running, train,
+                     wait_for_step, wait_until, workspace)
 
 COPIES = 600  # of a megabyte, as links: a minute of work for one thread
 
@@ -125,6 +126,21 @@ def check_end_of_text(root):
     check(config["eos_token_id"] == config["bos_token_id"] == expected == 0, f"{config}, {expected}")
 
 
+def check_tokenizer_is_kept(root):
+    """A checkpoint has the tokenizer that its run began with, also where the folder of the data is gone by then."""
+    data, run_dir = root / "unmounted", root / "kept"
+    shutil.copytree(root / "bpe", data)
+    flags = [*TINY, "--data", data, "--steps", "60", "--batch-size-per-rank", "1", "--inject", "slow:rank=0,ms=20"]
+    said = root / "kept.txt"
+    with open(said, "w") as file, running([BINARY, "train", "--run-dir", run_dir, *flags], faulty_environment(), stdout=file) as process:
+        wait_for_step(process, run_dir, 1)
+        data.rename(root / "elsewhere")
+        code = process.wait(timeout=60)
+    check(code == 0, f"ended with {code}\n{said.read_text()}")
+    kept = (checkpoint(run_dir, 60) / "tokenizer.json").read_bytes()
+    check(kept == (root / "bpe/tokenizer.json").read_bytes(), "the checkpoint has another tokenizer")
+
+
 def check_bytes_in_a_larger_vocabulary(root):
     """What comes after its 257 tokens is never drawn; of another kind of tokens it is told by what ends a text."""
     train(1, root / "bytes", [*TINY, "--data", root / "out", "--vocab-size", "320", "--steps", "1", "--batch-size-per-rank", "1"])
@@ -156,6 +172,7 @@ def main():
         check_replaced(root)
         check_places(root)
         check_end_of_text(root)
+        check_tokenizer_is_kept(root)
         check_bytes_in_a_larger_vocabulary(root)
 
 
