@@ -7,6 +7,7 @@
 
 #include "core/base/digest.hpp"
 #include "core/base/error.hpp"
+#include "core/base/json_count.hpp"
 #include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/checkpoint/newer_format_error.hpp"
@@ -111,12 +112,15 @@ void check_version(const json& document, const std::filesystem::path& path) {
 }
 
 Manifest manifest_from_json(const json& document, const std::filesystem::path& path) {
-  Manifest manifest{.step = document.at("step").get<std::int64_t>(),
-                    .world_size = document.at("world_size").get<int>(),
+  const auto fault = [&](const std::string& expected, const std::string& found) {
+    return core::CheckpointError(core::FileFault{
+        .file = path.string(), .offset_bytes = {}, .expected = expected, .found = found});
+  };
+  Manifest manifest{.step = core::count_at<std::int64_t>(document, "step", fault),
+                    .world_size = core::count_at<int>(document, "world_size", fault),
                     .files = files_from_json(document.at("files"), path),
                     .model = document.at("model"),
                     .training = document.at("training")};
-  if (manifest.step < 0) fail(path, "a step from 0", std::to_string(manifest.step));
   if (manifest.world_size < 1)
     fail(path, "a world_size from 1", std::to_string(manifest.world_size));
   return manifest;

@@ -1,12 +1,12 @@
 #include "core/data/dataset_info.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/json_count.hpp"
 #include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
 #include "core/data/token_shard.hpp"
@@ -29,16 +29,11 @@ json to_json(const SplitInfo& split) {
       {"tokens", split.tokens}, {"files", split.files}, {"bytes", split.bytes}, {"shards", shards}};
 }
 
-// A conversion alone would cut and turn round what does not fit.
 template <typename T>
 T count_in(const std::filesystem::path& folder, const json& object, const char* key) {
-  const json& value = object.at(key);
-  const auto most = static_cast<std::uint64_t>(std::numeric_limits<T>::max());
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() <= most) return value.get<T>();
-  throw DataError({(folder / DatasetInfo::kFileName).string(),
-                   {},
-                   std::string("a whole number from 0 to ") + std::to_string(most) + " as " + key,
-                   value.dump()});
+  return core::count_at<T>(object, key, [&](const std::string& expected, const std::string& found) {
+    return DataError({(folder / DatasetInfo::kFileName).string(), {}, expected, found});
+  });
 }
 
 SplitInfo split_of(const std::filesystem::path& folder, const json& value) {
@@ -116,7 +111,7 @@ std::optional<DatasetInfo> read_dataset_info(const std::filesystem::path& folder
   try {
     text = core::read_file(path, kMaxBytes);
     const json root = core::parse_shallow_json(text);
-    const int schema = root.at("schema");
+    const int schema = count_in<int>(folder, root, "schema");
     if (schema != kSchema) {
       throw DataError(
           {path.string(), {}, "schema " + std::to_string(kSchema), std::to_string(schema)});

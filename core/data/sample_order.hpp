@@ -46,4 +46,15 @@ struct BatchGeometry {
 // floor((tokens - 1) / T), 0 for an empty stream.
 std::uint64_t sample_count(std::uint64_t tokens, std::uint64_t sequence_length);
 
+// The samples that a sequence length makes of one and the same stream.
+struct SampleCut {
+  std::uint64_t sequence_length = 1;  // T
+  std::uint64_t samples = 0;          // n
+};
+
+// How many samples of `to` a run has behind it that has taken `taken` of `from`: those of as many
+// epochs, and of the one that has begun those that its tokens have reached into.
+std::uint64_t taken_with_another_length(std::uint64_t taken, const SampleCut& from,
+                                        const SampleCut& to);
+
 }  // namespace sidestream::data

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/write_error.hpp"
 #include "core/checkpoint/run_directory.hpp"
+#include "core/data/sample_order.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/rank_guard.hpp"
@@ -37,6 +38,25 @@ LoaderStart loader_start(const TrainingState& state, std::uint64_t samples_per_s
   // Another global batch before, or batches left out by a rollback: go on in the order where it
   // stopped.
   return {.first_step = 1, .first_sample = state.samples};
+}
+
+// Samples of another sequence length are other samples: the run goes on behind the same tokens.
+void keep_place_in_data(TrainingState& state, const DataSources& sources,
+                        const TrainOptions& options, std::vector<std::string>& notes) {
+  const auto length = static_cast<std::uint64_t>(sequence_length(options));
+  const std::uint64_t before = std::exchange(state.sequence_length, length);
+  const bool is_of_tokens = options.data.source != "synthetic" && !options.data.fix_batch;
+  if (before == 0 || before == length || !is_of_tokens) return;
+  state.samples = data::taken_with_another_length(
+      state.samples, {.sequence_length = before, .samples = sources.train->count(before)},
+      {.sequence_length = length, .samples = sources.train->count(length)});
+  notes.push_back(fmt::format(
+      "other than in the run so far: samples of {} tokens instead of {}: the run goes on behind as "
+      "many tokens, with sample {}{}",
+      length, before, state.samples,
+      options.data.shuffle ? "; samples of this length come in an order of their own, so that some "
+                             "tokens of this epoch come twice and others not at all"
+                           : ""));
 }
 
 }  // namespace
@@ -77,6 +97,7 @@ TrainingState LiveRun::restore(const std::optional<checkpoint::Checkpoint>& chec
   }
   replicas_.check_replicas();
   give_judge(state);
+  keep_place_in_data(state, sources_, options_, notes);
   agree_on_setup(session_, options_, [&] { clear_way(state.step, notes); });
   if (checkpoint && state.samples_per_step != samples_per_step())
     notes.push_back(fmt::format(
@@ -248,6 +269,7 @@ void LiveRun::go_back(TrainingState& state, RunReporter& reporter) {
   state = checkpointer_.restore(*checkpoint, notes, Checkpointer::Buckets::kAsTheyAre);
   state.samples = samples;
   state.samples_per_step = samples_per_step();
+  state.sequence_length = static_cast<std::uint64_t>(sequence_length(options_));
   give_judge(state);
   for (const std::string& note : notes) reporter.info(note);
   reporter.info(fmt::format("step {}: back to step {}, and on with the batches that come next",

@@ -329,11 +329,13 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
     checkpoint::require_same_model(checkpoint.manifest.model, config_.model->identity(),
                                    checkpoint.folder);
     state = training_state_from(checkpoint.manifest.training);
-    const auto without_update = state.skipped + left_out_of(state);
-    if (state.step != checkpoint.manifest.step || state.skipped < 0 || without_update > state.step)
+    const std::int64_t left_out = left_out_of(state);
+    if (state.step != checkpoint.manifest.step || state.skipped > state.step ||
+        left_out > state.step - state.skipped)
       throw core::CheckpointError(fmt::format(
-          "{}: expected a training state of step {}, found step {} with {} skipped",
-          checkpoint.folder.string(), checkpoint.manifest.step, state.step, without_update));
+          "{}: expected a training state of step {}, found step {} with {} skipped and {} left out",
+          checkpoint.folder.string(), checkpoint.manifest.step, state.step, state.skipped,
+          left_out));
     const auto weights = checkpoint::TensorSet::open_model(checkpoint);
     std::optional<checkpoint::TensorSet> moments;
     if (state.step > 0) moments = checkpoint::TensorSet::open_optimizer(checkpoint);

@@ -3,12 +3,30 @@
 #include <limits>
 
 #include "core/base/error.hpp"
+#include "core/base/json_count.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/number_bounds.hpp"
 
 namespace sidestream::launch {
 namespace {
 
 using nlohmann::json;
+
+template <typename T>
+T count_in(const json& training, const char* key) {
+  return core::count_at<T>(training, key,
+                           [](const std::string& expected, const std::string& found) {
+                             return core::CheckpointError(
+                                 "the training state of the manifest cannot be used: expected " +
+                                 expected + ", found " + found);
+                           });
+}
+
+// 0 where it is missing.
+template <typename T>
+T count_if_there(const json& training, const char* key) {
+  return training.contains(key) ? count_in<T>(training, key) : T{0};
+}
 
 json to_json(const optim::LossScaleState& state) {
   return {{"scale", state.scale}, {"good_steps", state.good_steps}, {"left_out", state.left_out}};
@@ -22,12 +40,12 @@ std::optional<optim::LossScaleState> loss_scale_from(const json& training) {
                                     .left_out = found->at("left_out")};
   // A tensor in fp32 has it. A comparison with NaN is false.
   constexpr double kMost = std::numeric_limits<float>::max();
-  if (state.scale >= optim::kLeastLossScale && state.scale <= kMost && state.good_steps >= 0 &&
-      state.left_out >= 0)
+  if (state.scale >= optim::kLeastLossScale && state.scale <= kMost &&
+      core::bounds::kCount.hold(state.good_steps) && core::bounds::kCount.hold(state.left_out))
     return state;
   throw core::CheckpointError(
       "the loss scale of the manifest cannot be used: expected a scale of at least 1 that a "
-      "float can hold and counts that are not negative, found " +
+      "float can hold and counts from 0 to 1e15, found " +
       found->dump());
 }
 
@@ -42,6 +60,7 @@ nlohmann::json to_json(const TrainingState& state) {
                              {"recent_losses", state.recent_losses},
                              {"recent_norms", state.recent_norms},
                              {"bucket_order", state.bucket_order}};
+  if (state.sequence_length > 0) training["sequence_length"] = state.sequence_length;
   if (state.loss_scale) training["loss_scale"] = to_json(*state.loss_scale);
   if (!state.algorithm.empty()) training["algorithm"] = state.algorithm;
   if (!state.program.is_null()) training["program"] = state.program;
@@ -56,12 +75,13 @@ std::string algorithm_of(const nlohmann::json& training) {
 
 TrainingState training_state_from(const nlohmann::json& json) {
   try {
-    return {.step = json.at("step"),
-            .samples = json.at("samples"),
-            .samples_per_step = json.at("samples_per_step"),
+    return {.step = count_in<std::int64_t>(json, "step"),
+            .samples = count_in<std::uint64_t>(json, "samples"),
+            .samples_per_step = count_in<std::uint64_t>(json, "samples_per_step"),
+            // Older checkpoints lack it, and three of those that follow.
+            .sequence_length = count_if_there<std::uint64_t>(json, "sequence_length"),
             .training_s = json.at("training_s"),
-            // Older checkpoints have none of the three.
-            .skipped = json.value("skipped", std::int64_t{0}),
+            .skipped = count_if_there<std::int64_t>(json, "skipped"),
             .recent_losses = json.value("recent_losses", std::vector<double>()),
             .recent_norms = json.value("recent_norms", std::vector<double>()),
             .bucket_order = json.at("bucket_order").get<std::vector<std::string>>(),

@@ -15,6 +15,7 @@ struct TrainingState {
   std::int64_t step = 0;               // steps taken
   std::uint64_t samples = 0;           // samples taken from the order by all ranks
   std::uint64_t samples_per_step = 0;  // B G R of the run that saved
+  std::uint64_t sequence_length = 0;   // tokens of a sample; 0: not known
   double training_s = 0;               // time in steps so far, for time to train
   std::int64_t skipped = 0;            // of the steps, those without an update
   // The last losses and gradient norms, oldest first: what spikes are judged by.

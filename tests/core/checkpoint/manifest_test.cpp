@@ -89,8 +89,12 @@ TEST(ManifestTest, wrong_content_with_a_fitting_hash_is_refused) {
   EXPECT_THAT(error_of(changed([](json& d) { d.erase("step"); })),
               HasSubstr("expected step, world_size"));
   EXPECT_THAT(error_of(changed([](json& d) { d["step"] = "x"; })),
-              HasSubstr("expected step, world_size"));
-  EXPECT_THAT(error_of(changed([](json& d) { d["step"] = -1; })), HasSubstr("a step from 0"));
+              HasSubstr("from 0 to 9223372036854775807 as step, found \"x\""));
+  EXPECT_THAT(error_of(changed([](json& d) { d["step"] = -1; })), HasSubstr("as step, found -1"));
+  EXPECT_THAT(error_of(changed([](json& d) { d["step"] = 4.7; })), HasSubstr("as step, found 4.7"));
+  EXPECT_THAT(error_of(changed([](json& d) { d["step"] = 1e300; })), HasSubstr("as step"));
+  EXPECT_THAT(error_of(changed([](json& d) { d["world_size"] = 4294967297; })),
+              HasSubstr("from 0 to 2147483647 as world_size, found 4294967297"));
   EXPECT_THAT(error_of(changed([](json& d) { d["world_size"] = 0; })),
               HasSubstr("a world_size from 1"));
   EXPECT_THAT(error_of(changed([](json& d) { d["format"] = "x"; })), HasSubstr("another document"));

@@ -44,6 +44,7 @@ TEST(DatasetInfoTest, numbersThatDoNotFit_areNamed) {
 
   expect_named("/vocab_size"_json_pointer, -1, "as vocab_size, found -1");
   expect_named("/end_of_text"_json_pointer, 4294967296, "from 0 to 4294967295 as end_of_text");
+  expect_named("/schema"_json_pointer, 4294967297, "as schema, found 4294967297");
   expect_named("/train/tokens"_json_pointer, 1e300, "as tokens, found 1e+300");
 }
 

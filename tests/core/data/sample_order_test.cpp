@@ -57,6 +57,23 @@ TEST(PermutationTest, call_hugeSizes) {
   }
 }
 
+TEST(SampleOrderTest, takenWithAnotherLength_goesOnBehindTheSameTokens) {
+  const auto taken = [](std::uint64_t samples, std::uint64_t from, std::uint64_t to) {
+    constexpr std::uint64_t kTokens = 1001;
+    return taken_with_another_length(samples, {from, sample_count(kTokens, from)},
+                                     {to, sample_count(kTokens, to)});
+  };
+
+  EXPECT_EQ(taken(0, 8, 16), 0u);
+  EXPECT_EQ(taken(10, 8, 16), 5u);
+  EXPECT_EQ(taken(11, 8, 16), 6u);  // 88 tokens reach into the sixth
+  EXPECT_EQ(taken(6, 16, 8), 12u);
+  EXPECT_EQ(taken(7, 8, 8), 7u);
+  EXPECT_EQ(taken(125 + 10, 8, 16), 62u + 5);  // an epoch of 125 samples, and of 62
+  EXPECT_EQ(taken(124, 8, 16), 62u);           // 992 tokens are all that 62 samples have
+  EXPECT_EQ(taken(3, 2000, 8), 3u);            // of data that has become shorter than one sample
+}
+
 TEST(PermutationTest, constructor_sizeZero) { EXPECT_THROW(Permutation(0, 1), core::Error); }
 
 // Chi-square of (position mod 16, image mod 16) over many epochs: 225 degrees of freedom, 5 sigma

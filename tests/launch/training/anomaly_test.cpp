@@ -114,11 +114,34 @@ TEST(TrainingStateTest, lossScale_thatCannotBeUsedIsRefused) {
   for (const auto& [field, value] :
        {std::pair{"scale", nlohmann::json(0)}, std::pair{"scale", nlohmann::json(nullptr)},
         std::pair{"scale", nlohmann::json(1e300)}, std::pair{"scale", nlohmann::json(3.5e38)},
-        std::pair{"good_steps", nlohmann::json(-1)}, std::pair{"left_out", nlohmann::json("2")}}) {
+        std::pair{"good_steps", nlohmann::json(-1)}, std::pair{"left_out", nlohmann::json("2")},
+        std::pair{"left_out", nlohmann::json(1e300)}}) {
     nlohmann::json json = to_json(state);
     json["loss_scale"][field] = value;
     EXPECT_THROW(training_state_from(json), core::CheckpointError) << field << value;
   }
+}
+
+TEST(TrainingStateTest, counts_thatAreNoneOrDoNotFitAreRefused) {
+  for (const char* field : {"step", "samples", "samples_per_step", "sequence_length", "skipped"}) {
+    for (const auto& value : {nlohmann::json(-1), nlohmann::json(4.7), nlohmann::json(1e300),
+                              nlohmann::json("2"), nlohmann::json(nullptr)}) {
+      nlohmann::json json = to_json(TrainingState{.step = 9});
+      json[field] = value;
+      EXPECT_THAT([&] { training_state_from(json); },
+                  testing::ThrowsMessage<core::CheckpointError>(
+                      testing::HasSubstr(std::string(" as ") + field + ", found")))
+          << value;
+    }
+  }
+}
+
+TEST(TrainingStateTest, olderOne_doesNotKnowItsSequenceLength) {
+  nlohmann::json json = to_json(TrainingState{.step = 9, .sequence_length = 32});
+  EXPECT_EQ(training_state_from(json).sequence_length, 32u);
+
+  json.erase("sequence_length");
+  EXPECT_EQ(training_state_from(json).sequence_length, 0u);
 }
 
 TEST(AnomalyTest, judge_spikesUpwardsOnly) {

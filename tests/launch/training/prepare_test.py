@@ -132,7 +132,8 @@ def check_tokenizer_is_kept(root):
     shutil.copytree(root / "bpe", data)
     flags = [*TINY, "--data", data, "--steps", "60", "--batch-size-per-rank", "1", "--inject", "slow:rank=0,ms=20"]
     said = root / "kept.txt"
-    with open(said, "w") as file, running([BINARY, "train", "--run-dir", run_dir, *flags], faulty_environment(), stdout=file) as process:
+    command = [BINARY, "train", "--run-dir", run_dir, *flags]
+    with open(said, "w") as file, running(command, faulty_environment(), stdout=file) as process:
         wait_for_step(process, run_dir, 1)
         data.rename(root / "elsewhere")
         code = process.wait(timeout=60)

@@ -80,6 +80,21 @@ def check_other_worlds(root):
         check(apart <= 1e-5, f"{before} ranks {kept_before}, resumed by {after} {kept_after}: losses differ by {apart}")
 
 
+def check_other_length(root):
+    """With samples of another length the run goes on behind as many tokens, and says what becomes of their order."""
+    flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--batch-size-per-rank", "4"]
+    at = flags.index("--sequence-length") + 1
+    train(1, root / "length", flags + ["--steps", "6"])
+    for steps, length, samples in (("7", "16", 6 * 4 * 2), ("8", "16", None), ("9", "24", -(-8 * 4 * 16 // 24))):
+        flags[at] = length
+        output = train(1, root / "length", flags + ["--steps", steps, "--resume", "auto"])
+        told = f"the run goes on behind as many tokens, with sample {samples}; samples of this length come in an order of their own"
+        check((told in output) == (samples is not None) == ("behind as many tokens" in output), f"{samples}\n{output}")
+        found = json.loads((checkpoint(root / "length", int(steps)) / "manifest.json").read_text())["training"]
+        if samples is not None:
+            check(found["samples"] == samples + 4 and found["sequence_length"] == int(length), found)
+
+
 def check_other_precision(root):
     """fp32, then bf16, then fp32: checkpoints keep weights and moments in fp32, so nothing is rounded in between, and the log says it."""
     flags = TINY + ["--data", str(root / "data"), "--lr", "1e-3", "--lr-schedule", "constant", "--batch-size-per-rank", "4"]
@@ -231,6 +246,7 @@ def main():
         for seed, (ranks, precision) in enumerate([(1, "fp32"), (2, "fp32"), (2, "bf16")]):
             check_kill(root, ranks, precision, int(os.environ.get("SIDESTREAM_TEST_SEED", "7")) + seed)
         check_other_worlds(root)
+        check_other_length(root)
         check_other_precision(root)
         check_other_optimizer(root)
         check_damaged_newest(root)
