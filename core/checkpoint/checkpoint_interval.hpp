@@ -12,8 +12,7 @@ inline double young_interval_s(double stall_s, double mtbf_s) {
   return std::sqrt(2 * stall_s * mtbf_s);
 }
 
-// The same, but never shorter than a save takes until it has its name: the next one could not
-// begin.
+// The same, but never shorter than a save takes until the next one can begin.
 inline double advised_interval_s(double stall_s, double save_s, double mtbf_s) {
   return std::fmax(young_interval_s(stall_s, mtbf_s), save_s);
 }

@@ -28,7 +28,6 @@ constexpr std::string_view kPendingSuffix = ".pending";    // a save that has no
 constexpr std::string_view kTrashSuffix = ".trash";        // a checkpoint that is being removed
 constexpr std::string_view kReplacedSuffix = ".replaced";  // another is getting its name
 constexpr std::string_view kAsideSuffix = ".set-aside";  // of steps that a resumed run takes again
-constexpr std::size_t kStepDigits = 8;
 constexpr std::chrono::milliseconds kBetweenAttempts{500};  // to read a checkpoint
 
 std::string folder_name(std::int64_t step) {
@@ -40,12 +39,14 @@ std::string folder_name(std::int64_t step) {
 // The step of "step_00000100"; empty for any other name.
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view whole = name;
   name.remove_prefix(kPrefix.size());
   std::int64_t step = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  if (name.size() < kStepDigits || step < 0) return std::nullopt;
-  return step;
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  // "step_000000100" is a name of somebody's own: what is read under the step's name lies
+  // elsewhere.
+  return folder_name(step) == whole ? std::optional(step) : std::nullopt;
 }
 
 bool is_leftover(std::string_view name) {
@@ -137,6 +138,21 @@ bool removed(const fs::path& folder, const CheckpointStore::Warn& warn,
     if (warn)
       warn(
           fmt::format("{} cannot be removed and takes up room: {}", folder.string(), error.what()));
+    return false;
+  }
+}
+
+// Throws CheckpointError for one that is damaged. False: it cannot be read at the moment; it has
+// its name and is as good as its file system, but what is older stays until one is known to be
+// whole.
+bool is_whole_now(const fs::path& folder, const CheckpointStore::Warn& warn) {
+  try {
+    verify_checkpoint(folder, VerifyDepth::kHashes);
+    return true;
+  } catch (const UnreadableError& error) {
+    if (warn)
+      warn(fmt::format("checkpoint {} cannot be read back now, and no older one is removed: {}",
+                       folder.string(), error.what()));
     return false;
   }
 }
@@ -268,9 +284,9 @@ std::vector<fs::path> CheckpointStore::prune(int keep, std::int64_t newest,
   if (keep <= 0) return {};
   return as_checkpoint_error([&] {
     std::vector<fs::path> gone;
+    if (!is_whole_now(final_folder(newest), warn)) return gone;
     std::vector<std::int64_t> all = steps();
     std::reverse(all.begin(), all.end());
-    verify_checkpoint(final_folder(newest), VerifyDepth::kHashes);
     int complete = 0;
     for (const std::int64_t step : all) {
       if (step > newest) continue;

@@ -61,7 +61,8 @@ class CheckpointStore {
   // Rank 0, after all ranks have written: writes the manifest, syncs, gives the folder its final
   // name. A checkpoint of the same step is replaced, a file of that name set aside, and `warn`
   // hears of it. Throws CheckpointError; the pending folder is then removed and nothing else has
-  // changed.
+  // changed. Where only the last sync fails, of the folder of all checkpoints, it keeps its final
+  // name: a loss of power may take that away again.
   void commit(const Manifest& manifest, const Warn& warn = {}) const;
 
   // Rank 0: gives up a save. Never throws: what cannot be removed is removed at the next start.
@@ -69,7 +70,8 @@ class CheckpointStore {
 
   // Rank 0: removes all but the newest `keep` complete checkpoints (0 keeps all) of steps up to
   // `newest`, the one just committed, and only if that one verifies. Returns what was removed;
-  // `warn` hears of what cannot be. Throws CheckpointError.
+  // `warn` hears of what cannot be, and where `newest` cannot be read at the moment. Throws
+  // CheckpointError for one that is damaged.
   std::vector<std::filesystem::path> prune(int keep, std::int64_t newest,
                                            const Warn& warn = {}) const;
 

@@ -56,7 +56,9 @@ struct CheckpointerConfig {
 struct SavedCheckpoint {
   TrainingState state;
   double stall_s = 0;  // that this rank's training has waited for it
-  double total_s = 0;  // from the call of save() to its name
+  // From the call of save() until the next one can begin: it has its name by then, was read back,
+  // and older ones are removed.
+  double total_s = 0;
 };
 
 class Checkpointer {

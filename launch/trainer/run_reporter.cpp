@@ -270,7 +270,7 @@ class RunReporter::Impl {
         std::max<std::int64_t>(1, std::llround(interval_s / step_s)),
         interval_s > longest_save_s_
             ? std::string("Young")
-            : fmt::format("a save takes {:.1f} s until it has its name", longest_save_s_)));
+            : fmt::format("a save takes {:.1f} s until the next one can begin", longest_save_s_)));
   }
 
   void remark_on_mfu() {

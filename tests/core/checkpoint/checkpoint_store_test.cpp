@@ -295,6 +295,38 @@ TEST_F(CheckpointStoreTest, prune_removes_nothing_while_the_newest_does_not_veri
   EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
 }
 
+// A network file system that refuses for a moment: the save is there, and training goes on.
+TEST_F(CheckpointStoreTest, prune_removes_nothing_while_the_newest_cannot_be_read) {
+  save_steps({1, 2, 3});
+  fs::permissions(folder_ / ".", fs::perms::all);
+  fs::permissions(store_.folder(), fs::perms::all);
+  for (const char* name : {"manifest.json", "model.safetensors"}) {
+    fs::permissions(file(3, name), fs::perms::none);
+    std::vector<std::string> told;
+    {
+      const AsAnybody user;
+      const auto warn = [&](const std::string& problem) { told.push_back(problem); };
+      EXPECT_THAT(store_.prune(1, 3, warn), IsEmpty());
+    }
+    EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("no older one is removed"),
+                                                 HasSubstr("Permission denied"))));
+    fs::permissions(file(3, name), fs::perms(0644));
+  }
+  EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
+}
+
+// None of ours: by its step another folder would be looked at, or none.
+TEST_F(CheckpointStoreTest, names_that_only_look_like_those_of_steps_are_left_alone) {
+  save_steps({1, 100});
+  for (const char* name : {"step_000000100", "step_-0000000", "step_+0000001", "step_0000001"})
+    fs::copy(store_.final_folder(100), store_.folder() / name);
+
+  EXPECT_THAT(store_.steps(), ElementsAre(1, 100));
+  EXPECT_THAT(store_.prune(1, 100), ElementsAre(store_.final_folder(1)));
+  EXPECT_THAT(store_.set_aside_after(0), testing::SizeIs(1));
+  EXPECT_TRUE(fs::exists(store_.folder() / "step_000000100"));
+}
+
 TEST_F(CheckpointStoreTest, prune_does_not_count_a_damaged_one) {
   save_steps({1, 2, 3});
   fs::remove(file(2, "manifest.json"));

@@ -85,7 +85,7 @@ def check_other_length(root):
     flags = TINY + ["--data", str(root / "data"), "--lr-schedule", "constant", "--batch-size-per-rank", "4"]
     at = flags.index("--sequence-length") + 1
     train(1, root / "length", flags + ["--steps", "6"])
-    for steps, length, samples in (("7", "16", 6 * 4 * 2), ("8", "16", None), ("9", "24", -(-8 * 4 * 16 // 24))):
+    for steps, length, samples in (("7", "16", 6 * 4 * 2), ("8", "16", None), ("9", "24", -(-(6 * 32 + 2 * 16) * 4 // 24))):
         flags[at] = length
         output = train(1, root / "length", flags + ["--steps", steps, "--resume", "auto"])
         told = f"the run goes on behind as many tokens, with sample {samples}; samples of this length come in an order of their own"
