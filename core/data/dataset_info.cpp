@@ -146,10 +146,9 @@ void require_shards(const std::filesystem::path& folder, const SplitInfo& split)
                      {},
                      "a shard of " + std::to_string(listed.tokens) + " tokens, as " +
                          DatasetInfo::kFileName + " says",
-                     is_there
-                         ? std::to_string(tokens) + " tokens; `sidestream prepare` makes it again"
-                         : "no file; bring it back, or make the data again with `sidestream "
-                           "prepare`"});
+                     (is_there ? std::to_string(tokens) + " tokens" : std::string("no file")) +
+                         "; bring it back, or remove the folder and make the data again with "
+                         "`sidestream prepare`"});
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/base/replace_folder.hpp"
+#include "core/base/host_name.hpp"
 #include "core/data/parallel_for.hpp"
 #include "core/data/prepare_plan.hpp"
 #include "core/data/shard_series.hpp"
@@ -39,12 +39,11 @@ core::UniqueFd lock_folder(const fs::path& folder) {
   return fd;
 }
 
+// FOLDER.tmp.HOST.PID; the ending that all of them have in common.
 constexpr const char* kStaged = ".tmp.";
-constexpr const char* kReplaced = ".replaced-by-prepare.";  // no name that people give
 
-// The folders `target` with this ending and a number.
-std::vector<fs::path> siblings_of(const fs::path& target, const std::string& ending) {
-  const std::string prefix = target.filename().string() + ending;
+std::vector<fs::path> staged_beside(const fs::path& target) {
+  const std::string prefix = target.filename().string() + kStaged;
   std::vector<fs::path> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored))
@@ -52,26 +51,10 @@ std::vector<fs::path> siblings_of(const fs::path& target, const std::string& end
   return found;
 }
 
-// Data that a call has moved aside for its own and was then killed: it has its name again where
-// nothing has taken that, and is removed where its replacement has.
-void give_back_replaced(const fs::path& target) {
-  std::error_code ignored;
-  for (const fs::path& old : siblings_of(target, kReplaced)) {
-    if (!core::is_there(old / DatasetInfo::kFileName)) continue;  // none of ours
-    const std::string number = old.string().substr((target.string() + kReplaced).size());
-    const fs::path staged = target.string() + kStaged + number;
-    if (core::is_there(staged) && !lock_folder(staged)) continue;  // its writer lives
-    if (core::is_there(target))
-      fs::remove_all(old, ignored);
-    else
-      fs::rename(old, target, ignored);
-  }
-}
-
 // What calls that were killed have left beside the output.
 void remove_leftovers(const fs::path& target) {
   std::error_code ignored;
-  for (const fs::path& staged : siblings_of(target, kStaged)) {
+  for (const fs::path& staged : staged_beside(target)) {
     if (const core::UniqueFd lock = lock_folder(staged)) fs::remove_all(staged, ignored);
   }
 }
@@ -79,23 +62,18 @@ void remove_leftovers(const fs::path& target) {
 // The folder under a temporary name, removed unless it was put in place.
 class StagedFolder {
  public:
-  StagedFolder(const fs::path& target, ExistingOutput existing)
-      : target_(absolute_without_slash(target)) {
-    give_back_replaced(target_);
+  explicit StagedFolder(const fs::path& target) : target_(absolute_without_slash(target)) {
     require(!is_mount_point(target_),
             "output " + target_.string() +
                 ": is a mount point, which has no place for a whole folder to be renamed to: give "
                 "a folder inside it");
     if (fs::exists(target_) && !fs::is_directory(target_))
       throw ConfigError("output " + target_.string() + ": expected a folder, found something else");
-    if (fs::exists(target_) && !fs::is_empty(target_)) check_replaceable(existing);
+    require(!fs::exists(target_) || fs::is_empty(target_),
+            "output " + target_.string() +
+                " exists and is not empty: give another folder, or remove it");
     remove_leftovers(target_);
-    staged_ = target_.string() + kStaged + std::to_string(::getpid());
-    std::error_code error;
-    if (!fs::create_directories(staged_, error))
-      throw ConfigError("cannot make the output folder " + target_.string() + ": " +
-                        error.message());
-    lock_ = lock_folder(staged_);
+    make_staged();
   }
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;
@@ -108,18 +86,9 @@ class StagedFolder {
   const fs::path& target() const { return target_; }
 
   void put_in_place() {
-    if (replace_ && core::exchange_names(staged_, target_)) {
-      core::sync_folder(target_.parent_path());
-      return;  // the old one has the staged name now, and goes with it
-    }
     try {
-      if (replace_) {
-        core::replace_in_two_steps(staged_, target_,
-                                   target_.string() + kReplaced + std::to_string(::getpid()));
-      } else {
-        fs::rename(staged_, target_);
-        core::sync_folder(target_.parent_path());
-      }
+      fs::rename(staged_, target_);
+      core::sync_folder(target_.parent_path());
     } catch (const fs::filesystem_error& error) {
       throw ConfigError("output " + core::filesystem_words(error) + advice_on(error.code()));
     }
@@ -155,20 +124,24 @@ class StagedFolder {
     return (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
   }
 
-  void check_replaceable(ExistingOutput existing) {
-    require(existing == ExistingOutput::kReplace,
-            "output " + target_.string() +
-                " exists and is not empty: give another folder, or remove it");
-    require(fs::exists(target_ / DatasetInfo::kFileName),
-            "output " + target_.string() +
-                " is not replaced: it has no dataset.json, so `prepare` did not make it");
-    replace_ = true;
+  // Hosts that share a file system may have processes of the same number.
+  void make_staged() {
+    const fs::path staged =
+        target_.string() + kStaged + core::host_name() + "." + std::to_string(::getpid());
+    std::error_code error;
+    const bool is_made = fs::create_directories(staged, error);
+    if (error)
+      throw ConfigError("cannot make the output folder " + target_.string() + ": " +
+                        error.message());
+    require(is_made, "output " + target_.string() + ": " + staged.string() +
+                         " is there already: another process writes it; if none does, remove it");
+    staged_ = staged;
+    lock_ = lock_folder(staged_);
   }
 
   fs::path target_;
   fs::path staged_;
   core::UniqueFd lock_;
-  bool replace_ = false;
 };
 
 class Preparation {
@@ -282,8 +255,9 @@ void PrepareConfig::validate() const {
       "the validation fraction must be from 0 to below 1, found " + std::to_string(val_fraction));
   require(shard_tokens >= 1 && shard_tokens <= ShardWriter::kMaxTokens,
           "tokens of a shard must be from 1 to 2147483647, found " + std::to_string(shard_tokens));
-  require(threads >= 1 && threads <= 1024,
-          "threads must be from 1 to 1024, found " + std::to_string(threads));
+  require(threads >= 1 && threads <= kMostThreads, "threads must be from 1 to " +
+                                                       std::to_string(kMostThreads) + ", found " +
+                                                       std::to_string(threads));
 }
 
 void PrepareConfig::stop_if_asked() const {
@@ -293,7 +267,7 @@ void PrepareConfig::stop_if_asked() const {
 DatasetInfo prepare(const PrepareConfig& config) try {
   config.validate();
   const auto [tokenizer, tokenizer_text] = open_tokenizer_with_text(config.tokenizer);
-  StagedFolder folder(config.output, config.existing);
+  StagedFolder folder(config.output);
   DatasetInfo info = Preparation(config, *tokenizer, folder.path()).run();
   if (info.tokenizer != "bytes") {
     core::write_file_atomically(folder.path() / "tokenizer.json", tokenizer_text);

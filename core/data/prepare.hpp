@@ -2,9 +2,10 @@
 // tokenizer's tokenizer.json.
 //
 // Files are split into training and validation by a hash of their names, so that no file is in both
-// and more files do not move old ones. Each file is followed by the end-of-text token. Nothing
-// depends on the number of threads. The folder is made beside its final name and renamed when it is
-// complete: what was interrupted is not there.
+// and more files do not move old ones; but of few files the hash may leave a side empty, and that
+// side then gets the nearest one, which more files may move back. Each file is followed by the
+// end-of-text token. Nothing depends on the number of threads. The folder is made beside its final
+// name and renamed when it is complete: what was interrupted is not there.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,9 @@ struct PrepareProgress {
   std::uint64_t tokens = 0;
 };
 
-enum class ExistingOutput : std::uint8_t { kRefuse, kReplace };
-
 struct PrepareConfig {
+  static constexpr int kMostThreads = 1024;
+
   std::vector<std::string> inputs;   // files, folders, globs
   std::vector<std::string> include;  // patterns of file names inside folders (*.hpp); empty: all
   std::filesystem::path output;
@@ -35,10 +36,10 @@ struct PrepareConfig {
       0.1;  // of the files; 0: no validation shards. One file is cut at a line instead.
   std::uint64_t seed = 0;  // of the split
   std::uint64_t shard_tokens = 100'000'000;
-  int threads = 1;
-  ExistingOutput existing =
-      ExistingOutput::kRefuse;  // kReplace: only of a folder that `prepare` made
+  int threads = 1;  // at most kMostThreads
   std::function<void(const PrepareProgress&)> on_progress = {};
+  // Hears of what has become other than the options say.
+  std::function<void(const std::string&)> on_note = {};
   // Asked every few megabytes, by any thread; true: prepare throws StoppedPrepare and leaves
   // nothing behind.
   std::function<bool()> stop_requested = {};

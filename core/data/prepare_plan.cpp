@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/random_bits.hpp"
 #include "core/base/utf8.hpp"
 #include "core/data/parallel_for.hpp"
@@ -63,6 +64,17 @@ double hash_of(const std::string& name, std::uint64_t seed) {
   return static_cast<double>(core::mix_bits(seed, hash) >> 11) * 0x1p-53;
 }
 
+// Of few files: neither side may stay empty.
+void move_across(Document& document, Split split, const PrepareConfig& config) {
+  document.split = split;
+  if (!config.on_note) return;
+  const bool to_training = split == Split::kTrain;
+  config.on_note(std::string(to_training ? "every file" : "no file") +
+                 " falls into validation by its name: " + core::printable(document.file.name) +
+                 ", the nearest, is in " + (to_training ? "training" : "validation") +
+                 " for that reason only, and more files may move it back");
+}
+
 void split_by_file(std::vector<Document>& documents, const PrepareConfig& config) {
   std::vector<double> hashes;
   std::size_t in_validation = 0;
@@ -72,13 +84,12 @@ void split_by_file(std::vector<Document>& documents, const PrepareConfig& config
     document.split = Split::kValidation;
     ++in_validation;
   }
-  // Few files: neither side may stay empty.
   const auto [lowest, highest] = std::minmax_element(hashes.begin(), hashes.end());
-  if (in_validation == 0)
-    documents[static_cast<std::size_t>(lowest - hashes.begin())].split = Split::kValidation;
-  if (in_validation == documents.size()) {
-    documents[static_cast<std::size_t>(highest - hashes.begin())].split = Split::kTrain;
-  }
+  const auto document_of = [&](const auto& hash) -> Document& {
+    return documents[static_cast<std::size_t>(hash - hashes.begin())];
+  };
+  if (in_validation == 0) move_across(document_of(lowest), Split::kValidation, config);
+  if (in_validation == documents.size()) move_across(document_of(highest), Split::kTrain, config);
 }
 
 // The only file: its last lines are for validation.
@@ -89,7 +100,9 @@ void split_by_line(std::vector<Document>& documents, double val_fraction) {
       static_cast<std::size_t>(std::floor(static_cast<double>(train.last) * (1.0 - val_fraction)));
   std::size_t newline = text_of(mapped).find('\n', wanted);
   if (newline == std::string_view::npos || newline + 1 == train.last) {
-    newline = text_of(mapped).substr(0, wanted).rfind('\n');
+    // The last line is for validation, however little is wanted.
+    const std::size_t before_its_end = std::min<std::size_t>(wanted, train.last - 1);
+    newline = text_of(mapped).substr(0, before_its_end).rfind('\n');
   }
   if (newline == std::string_view::npos) {
     throw core::DataError(

@@ -58,7 +58,7 @@ struct Fault {
 // Throws ConfigError naming the fault, the key and what is possible.
 std::vector<Fault> parse_faults(std::string_view text);
 
-// "kill of rank 1 at step 50", for messages and the log.
+// "kill of rank 1 at forward of step 50", for messages and the log.
 std::string describe(const Fault& fault);
 
 }  // namespace sidestream::faults

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/printable.hpp"
@@ -17,16 +20,21 @@
 namespace sidestream::launch {
 namespace {
 
+// Where nobody has set it. The system may not know how many cores there are, or know of thousands.
+int threads_of_machine() {
+  const unsigned most = data::PrepareConfig::kMostThreads;
+  return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1U, most));
+}
+
 data::PrepareConfig config_of(const PrepareOptions& options) {
-  data::PrepareConfig config{
-      .inputs = {},
-      .include = options.include,
-      .output = options.output,
-      .tokenizer = options.tokenizer,
-      .val_fraction = options.val_fraction,
-      .seed = options.seed,
-      .shard_tokens = static_cast<std::uint64_t>(options.shard_tokens),
-      .threads = options.threads.value_or(static_cast<int>(std::thread::hardware_concurrency()))};
+  data::PrepareConfig config{.inputs = {},
+                             .include = options.include,
+                             .output = options.output,
+                             .tokenizer = options.tokenizer,
+                             .val_fraction = options.val_fraction,
+                             .seed = options.seed,
+                             .shard_tokens = static_cast<std::uint64_t>(options.shard_tokens),
+                             .threads = options.threads.value_or(threads_of_machine())};
   for (const auto& input : options.inputs) config.inputs.push_back(input.string());
   return config;
 }
@@ -75,6 +83,8 @@ int run_prepare(const CommandCall& call) {
   const StopRequest stop;
   ProgressLine line;
   config.on_progress = [&](const data::PrepareProgress& progress) { line.show(progress); };
+  std::vector<std::string> notes;
+  config.on_note = [&](const std::string& note) { notes.push_back(note); };
   config.stop_requested = [&] { return stop.requested(); };
   data::DatasetInfo info;
   try {
@@ -88,6 +98,7 @@ int run_prepare(const CommandCall& call) {
   line.clear();
   fmt::print("{}: vocabulary {}\n{}{}", options.output.string(), info.vocab_size,
              describe("train", info.train), describe("val", info.validation));
+  for (const std::string& note : notes) fmt::print("  {}\n", note);
   if (info.skipped_files > 0) {
     fmt::print(
         "  {} skipped, the first: {} ({}); all are in dataset.json\n",

@@ -1,12 +1,17 @@
 #include "core/data/prepare.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <map>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/host_name.hpp"
 #include "core/data/token_stream.hpp"
 #include "core/data/tokenizer.hpp"
 #include "tests/core/data/corpus_fixture.hpp"
@@ -16,6 +21,7 @@ namespace sidestream::data {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -130,6 +136,35 @@ TEST_F(PrepareTest, prepare_twoFilesGiveBothSplits) {
     EXPECT_EQ(info.train.files, 1u);
     EXPECT_EQ(info.validation.files, 1u);
   }
+}
+
+TEST_F(PrepareTest, prepare_tellsOfAFileThatIsWhereItIsOnlyBecauseASideWasEmpty) {
+  file("a.txt", "aaa");
+  file("b.txt", "bbb");
+  for (const auto& [fraction, words] :
+       {std::pair(1e-9, "no file falls into validation"), std::pair(0.5, ""),
+        std::pair(1 - 1e-9, "every file falls into validation")}) {
+    auto options = config("out" + std::to_string(fraction));
+    options.seed = 1;  // one of each by 0.5
+    options.val_fraction = fraction;
+    std::string notes;
+    options.on_note = [&](const std::string& note) { notes += note; };
+    prepare(options);
+    EXPECT_THAT(notes, HasSubstr(words)) << fraction;
+    EXPECT_EQ(notes.empty(), fraction == 0.5) << notes;
+  }
+}
+
+TEST_F(PrepareTest, prepare_lastLineOfTheOnlyFileIsForValidationHoweverLittleIsWanted) {
+  file("input.txt", "one\ntwo\nthree\n");
+  auto options = config();
+  options.val_fraction = 1e-17;
+
+  prepare(options);
+
+  const auto bytes = open_tokenizer("bytes");
+  EXPECT_EQ(decoded(options.output, Split::kTrain, *bytes), "one\ntwo\n<|endoftext|>");
+  EXPECT_EQ(decoded(options.output, Split::kValidation, *bytes), "three\n<|endoftext|>");
 }
 
 TEST_F(PrepareTest, prepare_onlyFileIsCutAtALine) {
@@ -304,7 +339,9 @@ TEST_F(PrepareTest, requireShards_missingOrOther) {
   other.train.shards.front().tokens += 1;
   EXPECT_THROW(require_shards(options.output, other.train), core::DataError);
   fs::remove(options.output / info.train.shards.front().file);
-  EXPECT_THROW(require_shards(options.output, info.train), core::DataError);
+  EXPECT_THAT([&] { require_shards(options.output, info.train); },
+              ::testing::ThrowsMessage<core::DataError>(
+                  HasSubstr("remove the folder and make the data again")));
 }
 
 TEST_F(PrepareTest, prepare_existingOutput) {
@@ -314,21 +351,22 @@ TEST_F(PrepareTest, prepare_existingOutput) {
   prepare(options);
 
   EXPECT_THROW(prepare(options), core::ConfigError);
-  options.existing = ExistingOutput::kReplace;
-  options.val_fraction = 0;
-  EXPECT_EQ(prepare(options).validation.tokens, 0u);
-  EXPECT_FALSE(fs::exists(options.output / "val_000000.bin"));
+  EXPECT_TRUE(fs::exists(options.output / "val_000000.bin"));
   EXPECT_THAT(folder_.names(), ::testing::UnorderedElementsAre("in", "out"));
 }
 
-TEST_F(PrepareTest, prepare_neverReplacesAFolderOfOthers) {
+// Of a process of the same number on another host, say.
+TEST_F(PrepareTest, prepare_besideAWriterOfTheSameNameSaysSo) {
   file("a.txt", "x\ny\n");
-  auto options = config();
-  options.output = folder_ / "in";
-  options.existing = ExistingOutput::kReplace;
+  const std::string staged = "out.tmp." + core::host_name() + "." + std::to_string(::getpid());
+  fs::create_directories(folder_ / staged);
+  const core::UniqueFd writer(::open((folder_ / staged).c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(::flock(writer.get(), LOCK_EX), 0);
 
-  EXPECT_THROW(prepare(options), core::ConfigError);
-  EXPECT_TRUE(fs::exists(folder_ / "in" / "a.txt"));
+  EXPECT_THAT([&] { prepare(config()); },
+              ::testing::ThrowsMessage<core::ConfigError>(
+                  AllOf(HasSubstr(staged), HasSubstr("another process writes it"))));
+  EXPECT_THAT(folder_.names(), ::testing::UnorderedElementsAre("in", staged));
 }
 
 TEST_F(PrepareTest, prepare_failureLeavesNothing) {
