@@ -12,7 +12,8 @@ void name_this_thread(const std::string& name);
 // What asks a thread for the stack of its calls: the one signal that comes to every thread.
 int stack_signal() noexcept;
 
-// Names this thread and keeps signals away from it: they belong to the program's own threads.
+// Names this thread and keeps signals away from it, but for those of its own faults: they belong to
+// the program's own threads.
 // `welcome`: those that may come here all the same, besides stack_signal().
 void become_worker_thread(const std::string& name, std::initializer_list<int> welcome = {});
 

@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "core/base/file.hpp"
 #include "core/base/mapping_table.hpp"
+#include "core/base/worker_thread.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::core {
@@ -37,6 +39,20 @@ TEST_F(BusErrorTest, a_file_that_was_cut_is_named) {
 
   EXPECT_EXIT((explain_bus_errors("sidestream [rank 3]"), read_at(file, kRead)), ExitedWithCode(3),
               R"(^sidestream \[rank 3\]: .*/train_000000\.bin, byte 9000: .* cut short)");
+}
+
+TEST_F(BusErrorTest, a_file_that_was_cut_is_named_on_a_worker_thread_too) {
+  const MappedFile file(path_);
+  std::filesystem::resize_file(path_, 100);
+  const auto read_elsewhere = [&] {
+    explain_bus_errors("sidestream");
+    std::thread([&] {
+      become_worker_thread("ss-test");
+      read_at(file, kRead);
+    }).join();
+  };
+
+  EXPECT_EXIT(read_elsewhere(), ExitedWithCode(3), R"(train_000000\.bin, byte 9000: )");
 }
 
 TEST_F(BusErrorTest, others_end_as_before) {
