@@ -266,8 +266,10 @@ void LiveRun::go_back(TrainingState& state, RunReporter& reporter) {
   }
   count_rollback(checkpoint->manifest.step, bad_step);
   const std::uint64_t samples = state.samples;
+  const double spent_s = state.spent_s();
   state = checkpointer_.restore(*checkpoint, notes, Checkpointer::Buckets::kAsTheyAre);
   state.samples = samples;
+  state.rolled_back_s = spent_s - state.training_s;
   state.samples_per_step = samples_per_step();
   state.sequence_length = static_cast<std::uint64_t>(sequence_length(options_));
   give_judge(state);

@@ -61,7 +61,8 @@ struct RunRecord {
   std::optional<double> wall_s = {};
   std::optional<std::int64_t> last_step = {};
   std::optional<double> last_val_loss = {};
-  std::optional<double> time_to_target_s = {};  // of training until --target-val-loss was reached
+  // In steps until --target-val-loss was reached, those that were taken back among them.
+  std::optional<double> time_to_target_s = {};
   std::optional<RunPerformance> performance = {};
   std::optional<MemoryUse> memory = {};
   std::optional<GraphUse> cuda_graph = {};         // empty: not asked for; not read back

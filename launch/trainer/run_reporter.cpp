@@ -90,10 +90,10 @@ class RunReporter::Impl {
   }
 
   void target_reached(const TrainingState& state, double val_loss) {
-    record_.time_to_target_s = state.training_s;
+    record_.time_to_target_s = state.spent_s();
     progress_.info(fmt::format(
         "validation loss {:.4f} reached the target {:.4f} at step {} after {:.1f} s of training",
-        val_loss, *options_.evaluation.target_val_loss, state.step, state.training_s));
+        val_loss, *options_.evaluation.target_val_loss, state.step, state.spent_s()));
   }
 
   void target_missed(const TrainingState& state) {

@@ -60,6 +60,7 @@ nlohmann::json to_json(const TrainingState& state) {
                              {"recent_losses", state.recent_losses},
                              {"recent_norms", state.recent_norms},
                              {"bucket_order", state.bucket_order}};
+  if (state.rolled_back_s > 0) training["rolled_back_s"] = state.rolled_back_s;
   if (state.sequence_length > 0) training["sequence_length"] = state.sequence_length;
   if (state.loss_scale) training["loss_scale"] = to_json(*state.loss_scale);
   if (!state.algorithm.empty()) training["algorithm"] = state.algorithm;
@@ -78,9 +79,10 @@ TrainingState training_state_from(const nlohmann::json& json) {
     return {.step = count_in<std::int64_t>(json, "step"),
             .samples = count_in<std::uint64_t>(json, "samples"),
             .samples_per_step = count_in<std::uint64_t>(json, "samples_per_step"),
-            // Older checkpoints lack it, and three of those that follow.
+            // Older checkpoints lack it, and four of those that follow.
             .sequence_length = count_if_there<std::uint64_t>(json, "sequence_length"),
             .training_s = json.at("training_s"),
+            .rolled_back_s = json.value("rolled_back_s", 0.0),
             .skipped = count_if_there<std::int64_t>(json, "skipped"),
             .recent_losses = json.value("recent_losses", std::vector<double>()),
             .recent_norms = json.value("recent_norms", std::vector<double>()),

@@ -16,7 +16,8 @@ struct TrainingState {
   std::uint64_t samples = 0;           // samples taken from the order by all ranks
   std::uint64_t samples_per_step = 0;  // B G R of the run that saved
   std::uint64_t sequence_length = 0;   // tokens of a sample; 0: not known
-  double training_s = 0;               // time in steps so far, for time to train
+  double training_s = 0;               // time in the steps so far
+  double rolled_back_s = 0;            // and in those that an anomaly has taken back
   std::int64_t skipped = 0;            // of the steps, those without an update
   // The last losses and gradient norms, oldest first: what spikes are judged by.
   std::vector<double> recent_losses = {};
@@ -26,6 +27,9 @@ struct TrainingState {
   std::optional<optim::LossScaleState> loss_scale = {};
   std::string algorithm = {};   // of the optimizer; empty: not known
   nlohmann::json program = {};  // what a program of one's own keeps; null: nothing
+
+  // For time to train: steps that were taken back have cost theirs.
+  double spent_s() const { return training_s + rolled_back_s; }
 };
 
 // Of the optimizer that a manifest's training state is of; empty: an older one, which does not say.

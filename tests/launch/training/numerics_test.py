@@ -108,6 +108,7 @@ def check_rollback(root, flags):
     check((incident["step"], incident["action"]) == (6, "rollback"), incident)
     manifest = json.loads((checkpoint(root / "rollback", 9) / "manifest.json").read_text())
     check(manifest["training"]["samples"] == (6 + 5) * RANKS * BATCH, manifest["training"])
+    check(manifest["training"]["rolled_back_s"] > 0, manifest["training"])
     # Stopped at step 8 and resumed the end is the same; also of a start that follows a failed one, whose own lock is no reason to wait.
     os.environ["SIDESTREAM_ATTEMPT"] = "2"
     output = train(RANKS, root / "rollback2", [flag if flag != "9" else "8" for flag in rollback] + ["--inject", "nan:rank=1,step=6,attempt=all"])

@@ -80,5 +80,19 @@ TEST_F(RunReporterTest, late_lines_are_complete_and_in_order) {
   }
 }
 
+// Steps that an anomaly has taken back took their time on the way to the target.
+TEST_F(RunReporterTest, time_to_the_target_has_the_steps_that_were_taken_back) {
+  options.run_dir = folder / "target";
+  options.evaluation.target_val_loss = 3.5;
+  std::filesystem::create_directories(options.run_dir);
+  const TrainingState state{.step = 4, .training_s = 8, .rolled_back_s = 0.5};
+  RunReporter reporter(options, {}, Mfu(options.model.config, 32, {}), state, {});
+
+  reporter.target_reached(state, 3.4);
+  reporter.finish(core::ExitCode::kDone, state);
+
+  EXPECT_EQ(read_run_record(options.run_dir / "run.json").time_to_target_s, 8.5);
+}
+
 }  // namespace
 }  // namespace sidestream::launch
