@@ -13,6 +13,7 @@
 #include "core/checkpoint/safetensors_reader.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
 #include "tests/core/base/scratch_folder.hpp"
+#include "tests/core/checkpoint/as_anybody.hpp"
 #include "tests/core/checkpoint/samples.hpp"
 
 namespace sidestream::checkpoint {
@@ -74,25 +75,6 @@ TEST_F(CheckpointStoreTest, newest_valid_returns_the_manifest_of_the_highest_ste
   EXPECT_FALSE(store_.newest_valid(8).checkpoint.has_value());
 }
 
-// As a user who may not read everything; root may, whatever a file says.
-class AsAnybody {
- public:
-  AsAnybody() : was_root_(::geteuid() == 0) {
-    if (was_root_) {
-      EXPECT_EQ(::seteuid(kNobody), 0);
-    }
-  }
-  ~AsAnybody() {
-    if (was_root_) {
-      EXPECT_EQ(::seteuid(0), 0);
-    }
-  }
-
- private:
-  static constexpr uid_t kNobody = 65534;
-  bool was_root_;
-};
-
 TEST_F(CheckpointStoreTest, newest_valid_takes_no_older_one_for_one_that_cannot_be_read_now) {
   save_steps({1, 2});
   fs::permissions(folder_ / ".", fs::perms(0755));
@@ -110,25 +92,6 @@ TEST_F(CheckpointStoreTest, newest_valid_takes_no_older_one_for_one_that_cannot_
     fs::permissions(file(2, name), fs::perms(0644));
   }
   EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 2);
-}
-
-// Somebody protects an old checkpoint: saving and starting go on, and say so.
-TEST_F(CheckpointStoreTest, what_cannot_be_removed_is_told_and_ends_nothing) {
-  save_steps({1, 2, 3});
-  fs::permissions(folder_ / ".", fs::perms::all);
-  fs::permissions(store_.folder(), fs::perms::all);
-  fs::permissions(store_.final_folder(1), fs::perms(0555));
-  std::vector<std::string> told;
-  const auto warn = [&](const std::string& problem) { told.push_back(problem); };
-  {
-    const AsAnybody user;
-    EXPECT_THAT(store_.prune(2, 3, warn), IsEmpty());
-    EXPECT_EQ(store_.remove_leftovers(warn), 0u);
-  }
-  EXPECT_GE(told.size(), 1u);
-  for (const std::string& problem : told)
-    EXPECT_THAT(problem, testing::AllOf(HasSubstr("step_00000001"), HasSubstr("takes up room")));
-  EXPECT_EQ(store_.newest_valid().checkpoint->manifest.step, 3);
 }
 
 TEST_F(CheckpointStoreTest, newest_valid_of_an_absent_folder_is_empty) {
@@ -277,70 +240,6 @@ TEST_F(CheckpointStoreTest, begin_removes_what_an_earlier_attempt_left) {
   store_.begin(2);
 
   EXPECT_TRUE(fs::is_empty(store_.pending_folder(2)));
-}
-
-TEST_F(CheckpointStoreTest, prune_keeps_the_newest) {
-  save_steps({1, 2, 3, 4});
-
-  EXPECT_THAT(store_.prune(0, 4), IsEmpty());
-  EXPECT_THAT(store_.prune(2, 4), ElementsAre(store_.final_folder(2), store_.final_folder(1)));
-  EXPECT_THAT(store_.steps(), ElementsAre(3, 4));
-}
-
-TEST_F(CheckpointStoreTest, prune_removes_nothing_while_the_newest_does_not_verify) {
-  save_steps({1, 2, 3});
-  flip_bit(file(3, "model.safetensors"), 4000);
-
-  EXPECT_THROW(store_.prune(1, 3), core::CheckpointError);
-  EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
-}
-
-// A network file system that refuses for a moment: the save is there, and training goes on.
-TEST_F(CheckpointStoreTest, prune_removes_nothing_while_the_newest_cannot_be_read) {
-  save_steps({1, 2, 3});
-  fs::permissions(folder_ / ".", fs::perms::all);
-  fs::permissions(store_.folder(), fs::perms::all);
-  for (const char* name : {"manifest.json", "model.safetensors"}) {
-    fs::permissions(file(3, name), fs::perms::none);
-    std::vector<std::string> told;
-    {
-      const AsAnybody user;
-      const auto warn = [&](const std::string& problem) { told.push_back(problem); };
-      EXPECT_THAT(store_.prune(1, 3, warn), IsEmpty());
-    }
-    EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("no older one is removed"),
-                                                 HasSubstr("Permission denied"))));
-    fs::permissions(file(3, name), fs::perms(0644));
-  }
-  EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
-}
-
-// None of ours: by its step another folder would be looked at, or none.
-TEST_F(CheckpointStoreTest, names_that_only_look_like_those_of_steps_are_left_alone) {
-  save_steps({1, 100});
-  for (const char* name : {"step_000000100", "step_-0000000", "step_+0000001", "step_0000001"})
-    fs::copy(store_.final_folder(100), store_.folder() / name);
-
-  EXPECT_THAT(store_.steps(), ElementsAre(1, 100));
-  EXPECT_THAT(store_.prune(1, 100), ElementsAre(store_.final_folder(1)));
-  EXPECT_THAT(store_.set_aside_after(0), testing::SizeIs(1));
-  EXPECT_TRUE(fs::exists(store_.folder() / "step_000000100"));
-}
-
-TEST_F(CheckpointStoreTest, prune_does_not_count_a_damaged_one) {
-  save_steps({1, 2, 3});
-  fs::remove(file(2, "manifest.json"));
-
-  EXPECT_THAT(store_.prune(2, 3), IsEmpty());
-  EXPECT_THAT(store_.steps(), ElementsAre(1, 2, 3));
-}
-
-TEST_F(CheckpointStoreTest, prune_leaves_newer_ones_alone) {
-  save_steps({1, 2, 3, 9});
-  flip_bit(file(9, "model.safetensors"), 4000);
-
-  EXPECT_THAT(store_.prune(1, 3), ElementsAre(store_.final_folder(2), store_.final_folder(1)));
-  EXPECT_THAT(store_.steps(), ElementsAre(3, 9));
 }
 
 TEST_F(CheckpointStoreTest, later_ones_are_set_aside_and_stay_whole) {

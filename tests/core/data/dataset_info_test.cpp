@@ -28,6 +28,42 @@ TEST(DatasetInfoTest, requireShards_outsideTheFolder) {
   }
 }
 
+TEST(DatasetInfoTest, read_missingOrDamaged) {
+  const core::ScratchFolder folder;
+  EXPECT_FALSE(read_dataset_info(folder.path()));
+  for (const char* text :
+       {"{", "[]", "{\"schema\": 1}", "{\"schema\": 2}", "{\"schema\": \"x\"}"}) {
+    std::ofstream(folder / "dataset.json") << text;
+    EXPECT_THROW(read_dataset_info(folder.path()), core::DataError) << text;
+  }
+}
+
+TEST(DatasetInfoTest, read_deepOrVast) {
+  const core::ScratchFolder folder;
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  const auto read = [&] { read_dataset_info(folder.path()); };
+  std::ofstream(folder / "dataset.json") << "{\"train\": " << deep << "}";
+  EXPECT_THAT(read,
+              testing::ThrowsMessage<core::DataError>(testing::HasSubstr("32 nested levels")));
+  std::ofstream(folder / "dataset.json") << std::string((std::size_t{64} << 20) + 1, ' ');
+  EXPECT_THAT(read, testing::ThrowsMessage<core::DataError>(testing::HasSubstr("67108864")));
+}
+
+TEST(DatasetInfoTest, read_tokenizerOutsideTheFolder) {
+  const core::ScratchFolder folder;
+  write_dataset_info(folder.path(), {.tokenizer = "bytes", .vocab_size = 257, .end_of_text = 256});
+  const auto file = folder / DatasetInfo::kFileName;
+  auto root = nlohmann::json::parse(std::ifstream(file));
+  for (const char* name : {"../../etc/passwd", "..", ".", ""}) {
+    root["tokenizer"] = name;
+    std::ofstream(file) << root;
+
+    EXPECT_THAT([&] { read_dataset_info(folder.path()); },
+                testing::ThrowsMessage<core::DataError>(testing::HasSubstr("as tokenizer")))
+        << name;
+  }
+}
+
 TEST(DatasetInfoTest, numbersThatDoNotFit_areNamed) {
   const core::ScratchFolder folder;
   write_dataset_info(folder.path(), {.tokenizer = "bytes", .vocab_size = 257, .end_of_text = 256});

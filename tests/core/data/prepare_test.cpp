@@ -295,38 +295,6 @@ TEST_F(PrepareTest, prepare_datasetInfoReadsBack) {
   EXPECT_EQ(read->skipped.at(0).reason, "empty");
 }
 
-TEST_F(PrepareTest, readDatasetInfo_missingOrDamaged) {
-  EXPECT_FALSE(read_dataset_info(folder_.path()));
-  for (const char* text :
-       {"{", "[]", "{\"schema\": 1}", "{\"schema\": 2}", "{\"schema\": \"x\"}"}) {
-    testing::write_bytes(folder_ / "dataset.json", text);
-    EXPECT_THROW(read_dataset_info(folder_.path()), core::DataError) << text;
-  }
-}
-
-TEST_F(PrepareTest, readDatasetInfo_deepOrVast) {
-  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
-  const auto read = [&] { read_dataset_info(folder_.path()); };
-  testing::write_bytes(folder_ / "dataset.json", "{\"train\": " + deep + "}");
-  EXPECT_THAT(read, ::testing::ThrowsMessage<core::DataError>(HasSubstr("32 nested levels")));
-  testing::write_bytes(folder_ / "dataset.json", std::string((std::size_t{64} << 20) + 1, ' '));
-  EXPECT_THAT(read, ::testing::ThrowsMessage<core::DataError>(HasSubstr("67108864")));
-}
-
-TEST_F(PrepareTest, readDatasetInfo_tokenizerOutsideTheFolder) {
-  file("a.txt", "x");
-  auto options = config();
-  options.val_fraction = 0;
-  prepare(options);
-  auto root = nlohmann::json::parse(core::read_file(options.output / "dataset.json"));
-  for (const char* name : {"../../etc/passwd", "..", ".", ""}) {
-    root["tokenizer"] = name;
-    testing::write_bytes(options.output / "dataset.json", root.dump());
-
-    EXPECT_THROW(read_dataset_info(options.output), core::DataError) << name;
-  }
-}
-
 TEST_F(PrepareTest, requireShards_missingOrOther) {
   file("a.txt", "some words\n");
   auto options = config();
