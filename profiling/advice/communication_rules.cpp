@@ -21,14 +21,36 @@ double hidden_share(const StepFacts& step) {
   return all > 0 ? step.overlapped_comm_ns / all : 0;
 }
 
+// Of the step: waiting for a rank that comes late. Its own rule has this part, and no other one: to
+// begin sooner or to move less takes nothing from it. The late ranks themselves do not wait.
+double waiting_for_straggler(const Facts& facts) {
+  if (!facts.straggler) return 0;
+  const std::vector<int> late = facts.straggler->ranks();
+  double waiting = 1;  // of the ranks that the step is of
+  if (facts.rank) {
+    waiting = std::find(late.begin(), late.end(), *facts.rank) == late.end() ? 1 : 0;
+  } else if (facts.step_of_rank.size() > late.size()) {
+    waiting -= static_cast<double>(late.size()) / static_cast<double>(facts.step_of_rank.size());
+  }
+  const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
+  return std::min(exposed(facts), waiting * cost);
+}
+
+double exposed_without_waiting(const Facts& facts) {
+  return exposed(facts) - waiting_for_straggler(facts);
+}
+
 // Only compute can hide communication, and about two thirds of it are backward.
 double hideable(const Facts& facts) {
-  return std::min(exposed(facts), facts.share_of(facts.step->compute_ns));
+  return std::min(exposed_without_waiting(facts), facts.share_of(facts.step->compute_ns));
 }
 
 std::vector<Evidence> evidence_of(const Facts& facts) {
-  return {share("exposed communication", exposed(facts)),
-          share("hidden", hidden_share(*facts.step), "communication")};
+  std::vector<Evidence> all = {share("exposed communication", exposed(facts))};
+  if (const double waiting = waiting_for_straggler(facts); waiting > 0)
+    all.push_back(share("of it waiting for a rank that is late", waiting));
+  all.push_back(share("hidden", hidden_share(*facts.step), "communication"));
+  return all;
 }
 
 // With more buckets than a first, smaller one and the rest, the large one is a single parameter,
@@ -57,14 +79,19 @@ bool exposed_by_straggler(const Facts& facts) {
                                 exposed(facts) / 2;
 }
 
+// Its own rule says why nothing is hidden.
+bool on_stream_of_compute(const Facts& facts) {
+  return facts.on_device && facts.kernels && facts.kernels->one_stream;
+}
+
 Outcome not_overlapped(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_budget(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives) return could_not_look(kNeedsCollectives);
-  if (exposed(facts) <= rule.threshold) return nothing_found();
+  if (exposed_without_waiting(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
   if (hidden_share(*facts.step) > kHidden || one_huge_bucket(facts) ||
-      exposed_in_tiny_buckets(facts) || exposed_by_straggler(facts))
+      exposed_in_tiny_buckets(facts) || exposed_by_straggler(facts) || on_stream_of_compute(facts))
     return nothing_found();
   Found what{.bound = hideable(facts), .evidence = evidence_of(facts)};
   if (facts.setting("overlap") == "on")
@@ -79,7 +106,8 @@ Outcome tiny(const Facts& facts, const Rule& rule) {
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives || facts.collectives->bytes == 0)
     return could_not_look("sizes of collectives in the traces");
-  const double cost = facts.share_of(facts.collectives->small_exposed_ns);
+  const double cost =
+      std::min(facts.share_of(facts.collectives->small_exposed_ns), exposed_without_waiting(facts));
   if (!tiny_buckets(facts) || cost <= rule.threshold) return nothing_found();
   return found(
       {.bound = cost,
@@ -92,7 +120,9 @@ Outcome huge(const Facts& facts, const Rule& rule) {
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives || facts.collectives->bytes == 0)
     return could_not_look("sizes of collectives in the traces");
-  if (!one_huge_bucket(facts) || exposed(facts) <= rule.threshold) return nothing_found();
+  if (!one_huge_bucket(facts) || on_stream_of_compute(facts) ||
+      exposed_without_waiting(facts) <= rule.threshold)
+    return nothing_found();
   Found what{.bound = hideable(facts), .evidence = evidence_of(facts)};
   what.evidence.push_back({"largest collective", facts.collectives->largest_bytes, "B",
                            "one of all gradients: it cannot start before backward ends"});
@@ -179,7 +209,8 @@ Outcome one_stream(const Facts& facts, const Rule& rule) {
   if (const auto nothing = without_kernels(facts)) return *nothing;
   if (facts.world_size < 2) return nothing_found();
   if (!facts.collectives) return could_not_look(kNeedsCollectives);
-  if (!facts.kernels->one_stream || exposed(facts) <= rule.threshold) return nothing_found();
+  if (!on_stream_of_compute(facts) || exposed_without_waiting(facts) <= rule.threshold)
+    return nothing_found();
   return found({.bound = hideable(facts), .evidence = evidence_of(facts)});
 }
 
@@ -194,12 +225,14 @@ Outcome collective_choice(const Facts& facts, const Rule& rule) {
   const bool shards = all.all_reduce_bytes > kSmallCollectiveBytes &&
                       all.gathered_bytes > kAsMany * all.all_reduce_bytes &&
                       all.reduce_scatter_bytes < kHardlyAny * all.all_reduce_bytes;
-  const double saved = facts.share_of(all.all_reduce_exposed_ns) / 2;
+  const double exposed_of_them =
+      std::min(facts.share_of(all.all_reduce_exposed_ns), exposed_without_waiting(facts));
+  const double saved = exposed_of_them / 2;
   if (!shards || saved <= rule.threshold) return nothing_found();
   return found({.bound = saved,
                 .evidence = {{"all-reduced", all.all_reduce_bytes, "B", "step"},
                              {"gathered afterwards", all.gathered_bytes, "B", "step"},
-                             share("exposed in all-reduces", 2 * saved)}});
+                             share("exposed in all-reduces", exposed_of_them)}});
 }
 
 const Rule kCommunicationRules[] = {

@@ -205,6 +205,7 @@ const Place* Places::find(PlaceKind kind, int rank) const {
 Facts Facts::of_rank(int rank) const {
   Facts own = *this;
   own.step = step_of_rank.at(rank);
+  own.rank = rank;
   own.step_of_rank.clear();
   std::erase_if(own.unprofiled_data_wait, [rank](const auto& one) { return one.first != rank; });
   return own;

@@ -239,6 +239,7 @@ struct Facts {
   bool on_device = false;
   bool foreign = false;  // another program wrote the traces
   std::optional<StepFacts> step = {};
+  std::optional<int> rank = {};                 // that the step is of; empty: the mean of all
   std::map<int, StepFacts> step_of_rank = {};   // empty where there are no steps
   std::map<std::string, double> phase_ns = {};  // a step of one rank; empty: no phases in the trace
   std::optional<SaveFacts> saves = {};

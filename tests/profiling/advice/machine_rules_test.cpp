@@ -166,6 +166,7 @@ TEST(MachineRulesTest, weight_decay_beside_a_fused_update) {
 TEST(MachineRulesTest, all_reduce_before_a_sharded_update) {
   Facts facts = step_of(100);
   EXPECT_THAT(needs_of(advise(facts), "collective-choice"), HasSubstr("collectives"));
+  facts.step->exposed_comm_ns = 10e6;
   facts.collectives = CollectiveFacts{
       .bytes = 2e8, .all_reduce_bytes = 1e8, .all_reduce_exposed_ns = 10e6, .gathered_bytes = 1e8};
   const Advice advice = advise(facts);

@@ -165,6 +165,16 @@ const Case kCases[] = {
        s.bucket_us = 55'000 / s.buckets;  // to the end of backward: waiting makes the step longer
      },
      "straggler"},
+    {"one_bucket_and_a_slow_rank",  // most of what nothing hides is waiting
+     [](StepShape& s) {
+       s.overlap = false;
+       s.buckets = 1;
+       s.bucket_elements = 32'000'000;
+       s.bucket_us = 10'000;
+       s.slow_rank_us = 30'000;
+     },
+     "straggler",
+     {"one-bucket"}},
     {"slow_rank_that_nobody_waits_for",  // the waiting of the others hides behind their backward
      [](StepShape& s) { s.slow_rank_us = 20'000; }},
     {"checkpoint_in_step",

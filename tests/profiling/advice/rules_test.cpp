@@ -132,6 +132,48 @@ TEST(RulesTest, overlap_that_is_on_is_not_advised) {
   EXPECT_NE(fix().find("overlap is on already"), std::string::npos) << fix();
 }
 
+// Rank 1 comes 30 ms late to a transfer of 10 ms.
+TEST(RulesTest, waiting_for_a_late_rank_is_no_bucket_s_and_no_stream_s) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step_of_rank = {{0, *facts.step}, {1, *facts.step}};
+  facts.step_of_rank[0].exposed_comm_ns = 40e6;
+  facts.step_of_rank[1].exposed_comm_ns = 10e6;
+  facts.step->exposed_comm_ns = 25e6;
+  facts.collectives = CollectiveFacts{.per_step = 1,
+                                      .bytes = 1e8,
+                                      .largest_bytes = 1e8,
+                                      .buckets_per_step = 1,
+                                      .all_reduce_bytes = 1e8,
+                                      .all_reduce_exposed_ns = 25e6,
+                                      .gathered_bytes = 1e8};
+  facts.straggler = late_rank(1, 30'000'000, "forward");
+
+  const Advice of_bucket = advise(facts);
+  facts.kernels = KernelFacts{.one_stream = true};
+  const Advice of_stream = advise(facts);
+
+  EXPECT_NEAR(bound_of(of_bucket, "straggler"), 0.3, 1e-9);
+  EXPECT_NEAR(bound_of(of_bucket, "one-bucket"), 0.1, 1e-9);
+  EXPECT_NEAR(bound_of(of_bucket, "collective-choice"), 0.05, 1e-9);
+  EXPECT_THAT(advice_text(of_bucket, {.width_columns = 200}),
+              HasSubstr("of it waiting for a rank that is late 30 % of the step"));
+  EXPECT_NEAR(bound_of(of_stream, "one-stream"), 0.1, 1e-9);
+  EXPECT_FALSE(speaks(of_stream, "one-bucket"));  // the same time
+}
+
+TEST(RulesTest, communication_on_the_stream_of_the_compute_is_said_once) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step->exposed_comm_ns = 20e6;
+  facts.collectives = CollectiveFacts{.per_step = 6, .bytes = 1e7};
+  facts.kernels = KernelFacts{};
+  EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
+  facts.kernels->one_stream = true;
+  EXPECT_TRUE(speaks(advise(facts), "one-stream"));
+  EXPECT_FALSE(speaks(advise(facts), "not-overlapped"));
+}
+
 TEST(RulesTest, one_step_does_not_tell_a_slow_rank_from_chance) {
   Facts facts = step_of(100);
   facts.collectives = CollectiveFacts{};
