@@ -6,8 +6,9 @@ communication hides behind the computation.
 The hosts are network namespaces of this machine. Compute: the same run over a cable without a limit, with --overlap on;
 communication: the all-reduces of a step back to back, by their bytes and the rate of the cable. A figure is the median over
 repeats with their range; ratios and shares are the repeats' own. The ratio of computing to communicating decides what can be
-hidden: sizes of the model and --batch set it on a machine that computes slower or faster. --reduce-dtype bf16: gradients of a
-training in fp32 cross as bf16 on both sides, by DDP's own hook there. Needs root and iproute2.
+hidden: sizes of the model and --batch set it on a machine that computes slower or faster. Gradients of a training in bf16
+cross as bf16 on both sides, with --reduce-dtype bf16 those of one in fp32, too: DDP, whose autocast keeps fp32, by its own hook. Needs
+root and iproute2.
 """
 import argparse
 import json
@@ -38,6 +39,10 @@ def shape_flags(options, batch_flag):
     return flags
 
 
+def crosses_as_bf16(options):
+    return "bf16" in (options.precision, options.reduce_dtype)
+
+
 def ours(options, rate, flags):
     """Median step in seconds, and the bytes that a rank hands to all-reduce in it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -47,14 +52,14 @@ def ours(options, rate, flags):
             *(["--reduce-dtype", options.reduce_dtype] if options.reduce_dtype else []), *flags])
         lines = [json.loads(line) for line in open(f"{folder}/run/metrics.jsonl")]
         record = json.load(open(f"{folder}/run/run.json"))
-    element = 2 if "bf16" in (options.precision, options.reduce_dtype) else 4
+    element = 2 if crosses_as_bf16(options) else 4
     return statistics.median(line["batch_cost_s"] for line in lines[WARMUP:]), record["parameters"] * element
 
 
 def peer(options):
     output = cables.run_on_hosts([1, 1], options.rate, [
         sys.executable, ROOT / "tests/bench/ddp/peer.py", *shape_flags(options, "--batch-size"), "--steps", STEPS, "--warmup", WARMUP,
-        "--rendezvous", cables.RENDEZVOUS, *(["--compress"] if options.reduce_dtype else [])])
+        "--rendezvous", cables.RENDEZVOUS, *(["--compress"] if crosses_as_bf16(options) else [])])
     return statistics.median(json.loads(output.splitlines()[-1])["step_s"])
 
 
@@ -119,7 +124,8 @@ def main():
              f"{machine.today_here()} for both hosts, one rank and one thread a host, B = {options.batch}, T = {options.length}{layers}. "
              f"Medians of {options.repeats} interleaved repeats, with their range; {STEPS} steps each after {WARMUP}.",
              f"Command: `{shlex.join(['python', 'tests/bench/ddp/over_a_link.py', *sys.argv[1:]])}`", "",
-             *table(rounds, wire_s), "", summary(rounds, wire_s)]
+             *table(rounds, wire_s), "", summary(rounds, wire_s),
+             *(["DDP's gradients cross as bf16, too (`bf16_compress_hook`)."] if crosses_as_bf16(options) else [])]
     print("\n".join(lines))
     if options.output:
         kept.keep(options.output, "\n".join(lines))
