@@ -40,10 +40,13 @@ std::string whole_of(const Evidence& one) {
   return (sentence ? ", " : " a ") + one.denominator;
 }
 
-std::string text_of(const Evidence& one) {
-  return fmt::format("{} {:.4g}{}{}{}", one.name, one.value, one.unit.empty() ? "" : " ", one.unit,
-                     whole_of(one));
+std::string amount_of(const Evidence& one) {
+  if (one.unit == "B") return report::bytes_text(one.value);
+  if (one.unit == "FLOP") return report::rate_text(one.value, one.unit);
+  return report::number_text(one.value) + (one.unit.empty() ? "" : " ") + one.unit;
 }
+
+std::string text_of(const Evidence& one) { return one.name + " " + amount_of(one) + whole_of(one); }
 
 std::string evidence_text(const Finding& one) {
   std::string text;

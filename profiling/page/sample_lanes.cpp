@@ -87,15 +87,18 @@ std::vector<SampleLane> sample_lanes(const trace::RankTimeline& timeline, std::i
   return lanes;
 }
 
-nlohmann::ordered_json json_of(const std::vector<SampleLane>& lanes, std::int64_t origin_ns) {
+nlohmann::ordered_json json_of(const std::vector<SampleLane>& lanes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const SampleLane& lane : lanes) {
     nlohmann::ordered_json points = nlohmann::ordered_json::array();
     for (const SamplePoint& one : lane.points) {
-      points.push_back(one.time_ns - origin_ns);
+      points.push_back(one.time_ns);
       points.push_back(one.value);
     }
-    list.push_back({{"name", lane.name}, {"full", lane.full}, {"points", std::move(points)}});
+    list.push_back({{"name", lane.name},
+                    {"full", lane.full},
+                    {"points", std::move(points)},
+                    {"starts", lane.starts}});
   }
   return list;
 }

@@ -20,6 +20,8 @@ struct SampleLane {
   std::string name;  // "process cpu, %"
   double full = 0;   // of the scale: 100 for a percentage, else the largest value
   std::vector<SamplePoint> points = {};
+  // The first point of each recording: what was before it is not known.
+  std::vector<std::size_t> starts = {0};
 };
 
 // Inside of [first_ns, last_ns], which is in the timeline's own time; `common` leads to the time of
@@ -30,7 +32,7 @@ std::vector<SampleLane> sample_lanes(const trace::RankTimeline& timeline, std::i
                                      const std::function<std::int64_t(std::int64_t)>& common,
                                      std::size_t limit = 2000);
 
-// [{"name", "full", "points": [time, value, time, value, ..]}, ..], times from the origin.
-nlohmann::ordered_json json_of(const std::vector<SampleLane>& lanes, std::int64_t origin_ns);
+// [{"name", "full", "points": [time, value, time, value, ..], "starts": [0, ..]}, ..]
+nlohmann::ordered_json json_of(const std::vector<SampleLane>& lanes);
 
 }  // namespace sidestream::page

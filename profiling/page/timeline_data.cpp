@@ -9,6 +9,7 @@
 
 #include "profiling/analysis/event_class.hpp"
 #include "profiling/page/sample_lanes.hpp"
+#include "profiling/report/summary.hpp"
 
 namespace sidestream::page {
 namespace {
@@ -80,7 +81,7 @@ struct Window {
   std::int64_t end_ns = 0;
 };
 
-// All files of a rank, on the common clock.
+// All files of a rank, in the time of the tables.
 struct Rank {
   std::vector<Window> windows;
   std::array<std::vector<Event>, kLaneNames.size()> lanes;
@@ -112,6 +113,7 @@ void add_samples(std::vector<SampleLane> more, Rank& rank) {
       rank.samples.push_back(std::move(lane));
     } else {
       same->full = std::max(same->full, lane.full);
+      same->starts.push_back(same->points.size());
       same->points.insert(same->points.end(), lane.points.begin(), lane.points.end());
     }
   }
@@ -123,13 +125,10 @@ bool inside_a_step(const analysis::RankView& view, std::int64_t start_ns, std::i
   return start_ns < view.steps.back().window.end_ns && end_ns > view.steps.front().window.start_ns;
 }
 
-void add_file(const analysis::Analysis& all, const analysis::RankView& view, Names& names,
+void add_file(const report::CommonTime& time, const analysis::RankView& view, Names& names,
               Rank& rank) {
   const trace::RankTimeline& timeline = *view.timeline;
-  const trace::RankClock clock = all.set->clock.of(timeline.info.rank);
-  const auto common = [&](std::int64_t time_ns) {
-    return clock.to_common(time_ns + timeline.info.base_ns);
-  };
+  const auto common = [&](std::int64_t time_ns) { return time(timeline, time_ns); };
   for (const analysis::StepRow& row : view.steps)
     rank.windows.push_back({row.step, common(row.window.start_ns), common(row.window.end_ns)});
   if (!view.steps.empty())
@@ -167,27 +166,24 @@ bool comes_before(const Event& one, const Event& other) {
   return one.duration_ns > other.duration_ns;
 }
 
-Json json_of(int number, Rank& rank, std::int64_t origin_ns) {
+Json json_of(int number, Rank& rank) {
   Json windows = Json::array(), lanes = Json::array();
   for (const Window& one : rank.windows)
-    windows.push_back(
-        {one.step ? Json(*one.step) : Json(), one.start_ns - origin_ns, one.end_ns - origin_ns});
+    windows.push_back({one.step ? Json(*one.step) : Json(), one.start_ns, one.end_ns});
   for (std::size_t lane = 0; lane < rank.lanes.size(); ++lane) {
     std::vector<Event>& events = rank.lanes[lane];
     if (events.empty()) continue;
     std::sort(events.begin(), events.end(), comes_before);
     Json flat = Json::array();
     for (const Event& event : events) {
-      flat.push_back(event.start_ns - origin_ns);
+      flat.push_back(event.start_ns);
       flat.push_back(event.duration_ns);
       flat.push_back(event.name);
     }
     lanes.push_back({{"kind", kLaneNames[lane]}, {"events", std::move(flat)}});
   }
-  return {{"rank", number},
-          {"windows", windows},
-          {"lanes", lanes},
-          {"samples", json_of(rank.samples, origin_ns)}};
+  return {
+      {"rank", number}, {"windows", windows}, {"lanes", lanes}, {"samples", json_of(rank.samples)}};
 }
 
 }  // namespace
@@ -195,8 +191,9 @@ Json json_of(int number, Rank& rank, std::int64_t origin_ns) {
 Json timeline_data(const analysis::Analysis& all, std::size_t limit) {
   Names names;
   std::map<int, Rank> ranks;
+  const report::CommonTime time(all);
   for (const analysis::RankView& view : all.ranks)
-    add_file(all, view, names, ranks[view.timeline->info.rank]);
+    add_file(time, view, names, ranks[view.timeline->info.rank]);
   const std::int64_t shortest = shortest_kept(ranks, limit);
   std::size_t left_out = 0;
   std::int64_t first = INT64_MAX, last = INT64_MIN;
@@ -212,9 +209,10 @@ Json timeline_data(const analysis::Analysis& all, std::size_t limit) {
   }
   Json list = Json::array();
   if (last >= first) {
-    for (auto& [number, rank] : ranks) list.push_back(json_of(number, rank, first));
+    for (auto& [number, rank] : ranks) list.push_back(json_of(number, rank));
   }
-  return {{"length_ns", last < first ? 0 : last - first},
+  return {{"start_ns", last < first ? 0 : first},
+          {"length_ns", last < first ? 0 : last - first},
           {"left_out", left_out},
           {"shortest_ns", shortest},
           {"names", names.list()},

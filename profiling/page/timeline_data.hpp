@@ -7,10 +7,11 @@
 
 namespace sidestream::page {
 
-// {"length_ns", "names": [..], "left_out", "shortest_ns", "ranks": [{"rank", "windows": [[step,
-// start, end]..], "lanes": [{"kind", "events": [start, duration, name, ...]}], "samples": [..]}]}
-// Times are nanoseconds from the first event. Above `limit` events the shortest are left out,
-// counted in left_out.
+// {"start_ns", "length_ns", "names": [..], "left_out", "shortest_ns", "ranks": [{"rank", "windows":
+// [[step, start, end]..], "lanes": [{"kind", "events": [start, duration, name, ...]}], "samples":
+// [..]}]} Times are nanoseconds from the start of the first step, as those of tables and advice;
+// without steps from the first event. The first that is drawn is at start_ns. Above `limit` events
+// the shortest are left out, counted in left_out.
 nlohmann::ordered_json timeline_data(const analysis::Analysis& all, std::size_t limit = 120'000);
 
 }  // namespace sidestream::page

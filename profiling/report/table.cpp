@@ -98,7 +98,7 @@ template <std::size_t Count>
 std::string scaled(double value, double base, const std::array<const char*, Count>& units) {
   std::size_t unit = 0;
   for (; std::abs(value) >= base && unit + 1 < Count; ++unit) value /= base;
-  return fmt::format("{:.4g} {}", value, units[unit]);
+  return number_text(value) + " " + units[unit];
 }
 
 std::optional<double> number_in(const Cell& cell) {
@@ -135,7 +135,7 @@ Cell with_unit(const std::string& column, const Cell& cell) {
   if (column == "flops_per_s") return rate_text(*value, "FLOP/s");
   if (column == "flops") return rate_text(*value, "FLOP");
   if (column.ends_with("share")) return percent_text(*value);
-  if (std::holds_alternative<double>(cell)) return fmt::format("{:.4g}", *value);
+  if (std::holds_alternative<double>(cell)) return number_text(*value);
   return cell;
 }
 
@@ -246,6 +246,12 @@ Table readable(const Table& table, std::size_t rows) {
   return text;
 }
 
+std::string number_text(double value) {
+  constexpr double kFourDigits = 9999.5;  // from here on they would be written with an exponent
+  return std::abs(value) < kFourDigits ? fmt::format("{:.4g}", value)
+                                       : fmt::format("{:.0f}", value);
+}
+
 std::string duration_text(double nanoseconds) {
   return scaled<4>(nanoseconds, 1000, {"ns", "us", "ms", "s"});
 }
@@ -257,7 +263,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string rate_text(double per_second, const std::string& unit) {
-  return scaled<5>(per_second, 1000, {"", "K", "M", "G", "T"}) + unit;
+  return scaled<6>(per_second, 1000, {"", "K", "M", "G", "T", "P"}) + unit;
 }
 
 }  // namespace sidestream::report

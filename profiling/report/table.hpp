@@ -54,7 +54,10 @@ std::string csv_of_row(const Row& cells);
 // innermost frame that is not in a library.
 Table readable(const Table& table, std::size_t rows);
 
-// "12.345 ms": four digits with the unit that fits.
+// Four digits, and all of those before the point.
+std::string number_text(double value);
+
+// "12.35 ms": four digits with the unit that fits.
 std::string duration_text(double nanoseconds);
 
 // A name of so many columns at most, its middle replaced by "...". At least 6.

@@ -374,6 +374,18 @@ TEST(ReportTest, json_has_the_keys_that_scripts_rely_on) {
   EXPECT_FALSE(report.at("not_measured").empty());
 }
 
+TEST(ReportTest, amounts_of_the_evidence_are_read_without_exponents) {
+  Facts facts = step_of(100);
+  facts.step->exposed_copies_ns = 8e6;
+  facts.copies = CopyFacts{.pageable_ns = 7e6, .pageable_bytes = 1.538e7};
+  facts.products = ProductFacts{.flops = 1e12, .unaligned_flops = 1e12, .unaligned_shape = "[]"};
+  facts.kernels = KernelFacts{.matrix_ns = 60e6, .short_ns = 12e6, .short_per_step = 12345};
+  const std::string text = advice_text(advise(facts), {.width_columns = 200});
+  EXPECT_THAT(text, HasSubstr("pageable copies 15.38 MB a step"));
+  EXPECT_THAT(text, HasSubstr("largest: [] 1 TFLOP"));
+  EXPECT_THAT(text, HasSubstr("such kernels 12345 a step"));
+}
+
 TEST(ReportTest, text_fits_into_100_columns) {
   Facts facts = step_of(100);
   facts.products = ProductFacts{

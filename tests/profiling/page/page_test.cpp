@@ -6,6 +6,7 @@
 #include "profiling/page/sample_lanes.hpp"
 #include "profiling/page/timeline_data.hpp"
 #include "profiling/report/json_report.hpp"
+#include "profiling/report/summary.hpp"
 #include "tests/profiling/analysed.hpp"
 
 namespace sidestream::page {
@@ -29,21 +30,38 @@ Json lane_of(const Json& rank, const std::string& kind) {
   return nullptr;
 }
 
-TEST(TimelineDataTest, events_lie_in_lanes_and_count_from_the_first) {
+TEST(TimelineDataTest, events_lie_in_lanes_and_count_from_the_first_step) {
   const Analysed one(kStep);
   const Json data = timeline_data(one.all);
 
   const Json& rank = data.at("ranks").at(0);
   const Json compute = lane_of(rank, "compute");
   ASSERT_EQ(compute.size(), 3u);
-  EXPECT_EQ(compute.at(0), 5000);  // the operator at 105 us is the first event
+  EXPECT_EQ(compute.at(0), 10000);
   EXPECT_EQ(compute.at(1), 20000);
   EXPECT_EQ(data.at("names").at(compute.at(2).get<std::size_t>()), "gemm<float>");
-  EXPECT_EQ(lane_of(rank, "communication").at(0), 20000);
+  EXPECT_EQ(lane_of(rank, "communication").at(0), 25000);
   EXPECT_EQ(lane_of(rank, "copies").at(1), 2000);
-  EXPECT_EQ(lane_of(rank, "operators").at(0), 0);
-  EXPECT_EQ(rank.at("windows").at(0), (Json{4, -5000, 45000}));
+  EXPECT_EQ(lane_of(rank, "operators").at(0), 5000);
+  EXPECT_EQ(rank.at("windows").at(0), (Json{4, 0, 50000}));
+  EXPECT_EQ(data.at("start_ns"), 5000);  // the operator at 105 us is the first that is drawn
   EXPECT_EQ(data.at("length_ns"), 37000);
+}
+
+// A memory table and the advice say when: there it is in the timeline.
+TEST(TimelineDataTest, times_are_those_of_the_tables) {
+  const Analysed one(test::complete_event("kernel", "early", "90", "15") + "," + kStep);
+  const report::CommonTime time(one.all);
+
+  const Json data = timeline_data(one.all);
+
+  EXPECT_EQ(data.at("start_ns"), -10000);
+  const Json compute = lane_of(data.at("ranks").at(0), "compute");
+  const trace::RankTimeline& timeline = *one.all.ranks.at(0).timeline;
+  for (std::size_t row = 0; row < timeline.size(); ++row) {
+    if (timeline.name(row) != "gemm<float>") continue;
+    EXPECT_EQ(compute.at(3), time(timeline, timeline.start_ns(row)));
+  }
 }
 
 TEST(TimelineDataTest, the_shortest_are_left_out_and_counted) {
@@ -84,9 +102,27 @@ TEST(SampleLanesTest, those_inside_the_steps_are_lanes_of_their_rank) {
 
   ASSERT_EQ(lanes.size(), 2u);
   EXPECT_EQ(lanes.at(0).at("name"), "machine cpu, %");
-  EXPECT_EQ(lanes.at(0).at("points"), (Json{5000, 110.0, 15000, 120.0}));  // first event: 105 us
+  EXPECT_EQ(lanes.at(0).at("points"), (Json{10000, 110.0, 20000, 120.0}));
   EXPECT_EQ(lanes.at(0).at("full"), 120.0);
   EXPECT_EQ(lanes.at(1).at("name"), "disk b, %");
+}
+
+TEST(SampleLanesTest, what_is_between_two_windows_of_a_rank_is_not_known) {
+  const core::ScratchFolder scratch;
+  std::vector<std::filesystem::path> files;
+  for (const char* at : {"100", "900"}) {
+    const std::string step = test::complete_event("user_annotation", "ProfilerStep#4", at, "50") +
+                             "," + test::complete_event("kernel", "gemm", at, "20") + "," +
+                             test::counter_event("machine cpu [%]", at, R"("busy":50)");
+    files.push_back(test::write_text(scratch / at / "rank-0.json", test::trace_of(step)));
+  }
+  trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
+
+  const Json data = timeline_data(analysis::analyse(set, 1));
+
+  const Json lane = data.at("ranks").at(0).at("samples").at(0);
+  EXPECT_EQ(lane.at("points"), (Json{0, 50.0, 800000, 50.0}));
+  EXPECT_EQ(lane.at("starts"), (Json{0, 1}));
 }
 
 TEST(SampleLanesTest, thinning_keeps_the_peak) {

@@ -28,5 +28,15 @@ TEST(TerminalTextTest, a_sentence_has_the_breaks_of_its_width_alone) {
   EXPECT_EQ(wrapped("why: a\nb is slow", 80, 2), "why: a?b is slow\n");
 }
 
+TEST(AmountTextTest, numbers_have_no_exponents) {
+  EXPECT_EQ(duration_text(12'800e9), "12800 s");
+  EXPECT_EQ(duration_text(1.2345e6), "1.234 ms");
+  EXPECT_EQ(rate_text(1e16, "FLOP"), "10 PFLOP");
+  EXPECT_EQ(rate_text(2e19, "FLOP/s"), "20000 PFLOP/s");
+  EXPECT_EQ(bytes_text(5e16), "50000 TB");
+  EXPECT_EQ(number_text(9999.4), "9999");
+  EXPECT_EQ(number_text(12345.6), "12346");
+}
+
 }  // namespace
 }  // namespace sidestream::report
