@@ -134,7 +134,11 @@ Table operation_table(const Analysis& all) {
 }
 
 Table collective_text_table(const Analysis& all) {
-  Table table{.title = "Collectives (of one rank; bus = what the wires carry)",
+  const bool any_step = std::any_of(all.ranks.begin(), all.ranks.end(),
+                                    [](const auto& rank) { return !rank.steps.empty(); });
+  const std::string which =
+      any_step ? "; exposed and hidden in the steps, the rest of the whole trace" : "";
+  Table table{.title = "Collectives (of one rank" + which + "; bus = what the wires carry)",
               .header = {"name", "bucket", "size", "count", "exposed", "hidden", "transfer",
                          "waiting", "bus", "last"},
               .rows = {}};

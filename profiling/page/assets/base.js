@@ -4,6 +4,10 @@ const Page = {
   data: JSON.parse(document.getElementById("data").textContent),
   run: 0,          // which run is shown
   charts: [],
+  tables: [],      // what was sorted, filtered and shown in each table of each run: another theme keeps it
+  drawnTables: 0,  // so far
+  views: [],       // of the timeline of each run
+  printing: false,
   sections: [],    // {id, title, what, draw(body) -> true when there is something to see}
 };
 

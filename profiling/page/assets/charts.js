@@ -8,8 +8,15 @@ function applyTheme() {
   Chart.defaults.maintainAspectRatio = false;
 }
 
+// What a chart is of, for those who do not see it: the heading above it.
+function headingOf(body) {
+  const section = body.closest("section"), last = list => list[list.length - 1];
+  const heading = last(body.querySelectorAll("h3")) || last(section.querySelectorAll("h3")) || section.querySelector("h2");
+  return `chart: ${heading.textContent}`;
+}
+
 function chart(body, config, low) {
-  const canvas = element("canvas", {role: "img"});
+  const canvas = element("canvas", {role: "img", "aria-label": headingOf(body)});
   body.append(element("div", {class: low ? "plot low" : "plot"}, canvas));
   const made = new Chart(canvas, config);
   Page.charts.push(made);
@@ -26,8 +33,9 @@ function fittingLabel(value) {
 
 // Horizontal stacked bars: rows of names, series of {label, colour, values}.
 function stackedBars(body, names, series, unit, text) {
-  const holder = element("div", {class: "plot", style: `height:${Math.max(120, 34 * names.length + 90)}px`});
-  const canvas = element("canvas", {role: "img"});
+  const tallest = 8000;  // browsers draw nothing of a canvas that is much taller
+  const holder = element("div", {class: "plot", style: `height:${Math.min(tallest, Math.max(120, 34 * names.length + 90))}px`});
+  const canvas = element("canvas", {role: "img", "aria-label": headingOf(body)});
   holder.append(canvas);
   body.append(holder);
   const made = new Chart(canvas, {

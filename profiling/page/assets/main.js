@@ -10,6 +10,7 @@ function inOrder() {
 function drawAll() {
   for (const one of Page.charts) one.destroy();
   Page.charts = [];
+  Page.drawnTables = 0;
   applyTheme();
   const main = document.querySelector("main"), nav = document.querySelector("nav");
   main.replaceChildren();
@@ -57,8 +58,8 @@ function start() {
   drawAll();
   // Paper is white: charts are drawn with its colours while it prints.
   let before = null;
-  window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; setTheme("light"); });
-  window.addEventListener("afterprint", () => { if (before) setTheme(before); });
+  window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; Page.printing = true; setTheme("light"); });
+  window.addEventListener("afterprint", () => { Page.printing = false; if (before) setTheme(before); });
   document.body.dataset.readyMs = String(Math.round(performance.now()));  // since the page was opened
 }
 start();

@@ -72,7 +72,7 @@ const boundText = one => (one.gain_ceiling_pct === null ? "bound not known" : `a
 // Where the largest piece of it lies, as the timeline shows it.
 function placeOf(one) {
   if (one.start_ns === null) return "";
-  const begin = Math.min(...currentRun().report.steps.map(step => step.start_ns));
+  const begin = currentRun().report.steps.reduce((first, step) => Math.min(first, step.start_ns), Infinity);
   const stream = one.stream === null ? "" : `, stream ${one.stream}`;
   return `rank ${one.place_rank}${stream}, ${nsText(one.start_ns - begin)} to ${nsText(one.end_ns - begin)} after the first step began`;
 }

@@ -112,7 +112,7 @@ section("memory", "Memory", "Allocated memory over time, and what was held at th
 section("modules", "Modules and layers", "Time by the module that the work belongs to, forward and backward.", body => drawNamedTable(body, "modules",
   {sort: /total_ns$/, empty: "not measured: needs --ranges layers or --profile-modules"}));
 
-section("collectives", "Collectives", "By bucket, of one rank: what hid behind compute and what did not; " +
+section("collectives", "Collectives", "By bucket, of one rank: what hid behind compute in the steps and what did not; " +
   "transfer is the shortest time of any rank, the rest is waiting for the others.", body => {
   const rows = currentRun() ? currentRun().report.collectives : [];
   if (rows.length === 0) { body.append(absent("no collectives recorded")); return false; }
@@ -130,8 +130,9 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const timed = first.filter(row => row.transfer_ns !== null);
   if (timed.length > 0) {
     right.append(element("h3", {}, "Transfer and waiting"));
-    stackedBars(right, timed.map(name), [{label: "transfer", colour: colour("comm"), values: timed.map(row => each(row.transfer_ns))},
-      {label: "waiting for other ranks", colour: colour("waitcomm"), values: timed.map(row => each(row.wait_ns))}], unit, msText);
+    stackedBars(right, timed.map(name), [{label: "transfer", colour: colour("comm"), values: timed.map(row => row.transfer_ns / 1e6)},
+      {label: "waiting for other ranks", colour: colour("waitcomm"), values: timed.map(row => row.wait_ns / 1e6)}],
+      steps > 0 ? "ms of the whole trace, between steps, too" : "ms", msText);
   }
   const sized = rows.filter(row => row.bytes > 0 && row.bus_gb_per_s > 0);
   if (sized.length > 0) {
@@ -141,7 +142,8 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   }
   const keys = ["name", "bucket", "bytes", "count", "exposed_ns", "overlapped_ns", "transfer_ns", "wait_ns", "alg_gb_per_s", "bus_gb_per_s",
     "slowest_rank"];
-  if (steps > 0) body.append(element("p", {class: "what"}, `The table: sums of one rank over ${numberText(Math.round(ofOneRank))} steps.`));
+  if (steps > 0) body.append(element("p", {class: "what"}, "The table: sums of one rank. Exposed and overlapped are those of " +
+    `${numberText(Math.round(ofOneRank))} steps, the rest is of the whole trace, between steps, too.`));
   const titles = {alg_gb_per_s: "alg GB/s", bus_gb_per_s: "bus GB/s"};
   drawTable(body, {header: keys.map(key => titles[key] || key), rows: rows.map(row => keys.map(key => row[key]))});
   return true;
@@ -151,22 +153,25 @@ function heatCell(heat, row, column) {
   const own = heat.own_ns[row][column], over = heat.over_median[row][column];
   const strength = over === null ? 0 : Math.min(Math.abs(over) / 0.2, 1) * 70;
   return element("div", {title: own === null ? "not recorded" : `rank ${heat.ranks[row]}, step ${heat.steps[column]}: ${nsText(own)}`,
-    style: `background: color-mix(in srgb, ${colour(over > 0 ? "bad" : "good")} ${strength}%, ${colour("bg")})`},
+    style: `background: color-mix(in srgb, var(--${over > 0 ? "bad" : "good"}) ${strength}%, var(--bg))`},
   over === null ? "–" : `${signed(over * 100, 0)} %`);
 }
 
 section("stragglers", "Stragglers", "Time that each rank did not wait for the others, against the median rank of that step: red is slower.", body => {
   const run = currentRun();
   if (!run || run.report.world_size < 2) { body.append(absent("one rank only")); return false; }
-  const heat = run.report.heat_map;
+  const heat = run.report.heat_map, mostSquares = 10000;
+  const steps = heat.steps.slice(0, Math.max(10, Math.floor(mostSquares / heat.ranks.length)));
   body.append(element("p", {}, run.report.stragglers_text ||
     "Not looked: needs the traces of several ranks, with collectives that they have together."));
-  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${heat.steps.length}, minmax(2.6rem, 1fr))`},
+  const grid = element("div", {class: "heat", style: `grid-template-columns: 4.5rem repeat(${steps.length}, minmax(2.6rem, 1fr))`},
     element("div", {class: "head"}, ""),
-    heat.steps.map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
+    steps.map(step => element("div", {class: "head"}, step === null ? "all" : `${step}`)));
   heat.ranks.forEach((rank, row) => grid.append(element("div", {class: "head"}, `rank ${rank}`),
-    ...heat.steps.map((_, column) => heatCell(heat, row, column))));
+    ...steps.map((_, column) => heatCell(heat, row, column))));
   body.append(grid);
+  if (steps.length < heat.steps.length)
+    body.append(element("p", {class: "what"}, `The first ${steps.length} of ${numberText(heat.steps.length)} steps; report.json has all (--json).`));
   return true;
 });
 

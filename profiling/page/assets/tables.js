@@ -36,12 +36,13 @@ function cellText(column, value) {
 
 const columnTitle = name => name.replaceAll("_", " ").replace(/ ns$/, "").replace(/(.) bytes$/, "$1");
 
-// An amount that is 0 everywhere says nothing, such as times on a device of host ranks.
-const isAmount = column => /(_ns|bytes|_per_s|_percent)$|^flops$/.test(column);
+// An amount that is 0 everywhere says nothing, such as times on a device of host ranks; that nothing is exposed does.
+const isAmount = column => column !== "exposed_ns" && /(_ns|bytes|_per_s|_percent)$|^flops$/.test(column);
 function withoutEmptyColumns(table) {
   const says = (value, at) => value !== "" && value !== null && value !== undefined && !(isAmount(table.header[at]) && Number(value) === 0);
   const kept = table.header.map((_, at) => at).filter(at => at === 0 || table.rows.some(row => says(row[at], at)));
-  return {...table, header: kept.map(at => table.header[at]), rows: table.rows.map(row => kept.map(at => row[at]))};
+  return {...table, header: kept.map(at => table.header[at]), rows: table.rows.map(row => kept.map(at => row[at])),
+    empty: table.header.filter((_, at) => !kept.includes(at))};
 }
 
 // Names and shapes are long: what is measured stands between the name and the rest of the texts.
@@ -52,22 +53,31 @@ function amountsFirst(table) {
   return {...table, header: order.map(at => table.header[at]), rows: table.rows.map(row => order.map(at => row[at]))};
 }
 
+// Sorting and filter of the next table; of a theme before it where there was one.
+function tableState() {
+  const tables = Page.tables[Page.run] = Page.tables[Page.run] || [], at = Page.drawnTables++;
+  return tables[at] = tables[at] || {column: -1, down: true, filter: "", all: false, fresh: true};
+}
+
 // {header, rows, total}: rows may be fewer than total.
 function drawTable(body, given, options = {}) {
   const table = withoutEmptyColumns(given);
   if (table.rows.length === 0) { body.append(absent(options.empty || "nothing recorded")); return false; }
   const numeric = table.header.map((_, at) => table.rows.every(row => row[at] === "" || row[at] === null || isNumber(row[at])));
-  const state = {column: -1, down: true, filter: "", all: false};
-  const head = element("tr"), content = element("tbody"), note = element("span");
-  table.header.forEach((name, at) => head.append(element("th", {scope: "col", tabindex: 0, class: numeric[at] ? null : "text",
-    onclick: () => sortBy(at), onkeydown: event => { if (event.key === "Enter") sortBy(at); }}, columnTitle(name))));
+  const state = tableState();
+  const head = element("tr"), content = element("tbody"), note = element("span"), paper = element("p", {class: "printed"});
+  table.header.forEach((name, at) => head.append(element("th", {scope: "col", class: numeric[at] ? null : "text",
+    onclick: () => sortBy(at)}, element("button", {type: "button"}, columnTitle(name)))));
 
   function sortBy(at) {
     state.down = state.column === at ? !state.down : numeric[at];
     state.column = at;
-    [...head.children].forEach((cell, index) => index === at
-      ? cell.setAttribute("aria-sort", state.down ? "descending" : "ascending") : cell.removeAttribute("aria-sort"));
+    markSorted();
     fill();
+  }
+  function markSorted() {
+    [...head.children].forEach((cell, index) => index === state.column
+      ? cell.setAttribute("aria-sort", state.down ? "descending" : "ascending") : cell.removeAttribute("aria-sort"));
   }
   function chosen() {
     const word = state.filter.toLowerCase();
@@ -81,24 +91,27 @@ function drawTable(body, given, options = {}) {
     return SENTENCES.has(table.header[at]) ? "text sentence" : "text";
   }
   function fill() {
-    const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS);
+    const rows = chosen(), shown = state.all ? rows : rows.slice(0, SHOWN_ROWS), printed = Math.min(PRINTED_ROWS, shown.length);
     content.replaceChildren(...shown.map((row, index) => element("tr", {class: index >= PRINTED_ROWS ? "beyond" : null},
       row.map((cell, at) => element("td", {class: classOf(at), title: numeric[at] ? String(cell) : cell},
         cellText(table.header[at], cell))))));
     const total = table.total || table.rows.length;
     note.textContent = `${shown.length} of ${total} rows` +
       (total > table.rows.length ? `; the page has the first ${table.rows.length}, --csv writes all` : "");
+    paper.textContent = printed < total ? `${printed} of ${total} rows` + (state.filter ? `, filter "${state.filter}"` : "") : "";
     more.hidden = state.all || rows.length <= SHOWN_ROWS;
   }
   const more = element("button", {onclick: () => { state.all = true; fill(); }}, "show all");
-  const search = element("input", {type: "search", placeholder: "filter", "aria-label": "filter rows",
+  const search = element("input", {type: "search", placeholder: "filter", "aria-label": "filter rows", value: state.filter,
     oninput: event => { state.filter = event.target.value; fill(); }});
   if (table.rows.length > 8) body.append(element("div", {class: "tools"}, search, note, more));
   const explained = table.header.some(name => SENTENCES.has(name));
   body.append(element("div", {class: "scroll"},
-    element("table", {class: explained ? "explained" : null}, element("thead", {}, head), content)));
-  const first = options.sort ? table.header.findIndex(name => options.sort.test(name)) : -1;
-  if (first >= 0) sortBy(first); else fill();
+    element("table", {class: explained ? "explained" : null}, element("thead", {}, head), content)), paper);
+  if (table.empty.length > 0) body.append(element("p", {class: "what"}, `Columns without an entry, left out: ${table.empty.map(columnTitle).join(", ")}.`));
+  const first = state.fresh && options.sort ? table.header.findIndex(name => options.sort.test(name)) : -1;
+  state.fresh = false;
+  if (first >= 0) sortBy(first); else { markSorted(); fill(); }
   return true;
 }
 

@@ -1,25 +1,51 @@
 "use strict";
-// The timeline of all ranks: a canvas with lanes, zoom with the wheel, pan by dragging, a click for an event.
+// The timeline of all ranks: a canvas with lanes, zoom with the wheel, pan by dragging, a click for an event. The canvas is what is seen of
+// them and no taller: browsers draw none of some ten thousand pixels. The frame scrolls, and the canvas draws the lanes that are in it.
 const LANE_HEIGHT = 15, LANE_GAP = 3, RANK_GAP = 12, LANE_LABEL_WIDTH = 84, AXIS_HEIGHT = 22, DEEPEST = 6;
 const FONT = "11px system-ui, sans-serif";
 const SAMPLE_HEIGHT = 22, SAMPLES = "system";
+const TALLEST = 8000, TALLEST_CANVAS = 32000;  // on paper, which does not scroll; in pixels of the device
 
 class Timeline {
   constructor(body, timeline) {
     this.timeline = timeline;
-    this.hidden = new Set(["operators", "calls"].filter(() => timeline.ranks.length > 2));
+    this.run = Page.run;
+    const kept = Page.views[Page.run];  // drawn before, with another theme
+    this.hidden = kept ? kept.hidden : new Set(["operators", "calls"].filter(() => timeline.ranks.length > 2));
     this.prepare();
     const steps = this.steps();
     this.canvas = element("canvas", {tabindex: 0, role: "img", "aria-label": "timeline of all ranks"});
-    this.frame = element("div", {class: "timeline"}, this.canvas);
-    this.detail = element("div", {class: "detail", "aria-live": "polite"}, "Click an event. Wheel: zoom, drag: move, keys + − ← →.");
+    this.holder = element("div", {}, this.canvas);  // as tall as all lanes
+    this.frame = element("div", {class: "timeline"}, this.holder);
+    this.paper = element("p", {class: "printed"});
+    this.detail = element("div", {class: "detail", "aria-live": "polite"},
+      "Click an event. Wheel: zoom, drag: move, keys + − ← →; n and p: the next event of the lane and the one before.");
     this.select = element("select", {"aria-label": "step", onchange: event => this.show(steps[event.target.value])},
       steps.map((step, at) => element("option", {value: at}, step.label)));
-    body.append(this.tools(), this.frame, this.detail);
+    body.append(this.tools(), this.frame, this.paper, this.detail);
     this.listen();
+    if (kept) this.restore(kept); else this.open(steps);
+  }
+
+  open(steps) {
     const opened = this.firstPlain(steps);
     this.show(steps[opened]);
     this.select.value = String(opened);
+    this.keep();
+  }
+
+  restore({from, to, top, step, chosen}) {
+    Object.assign(this, {from, to, chosen});
+    this.select.value = step;
+    this.resize();
+    this.frame.scrollTop = Page.printing ? 0 : top;
+    if (chosen) this.choose(chosen); else this.draw();
+  }
+
+  keep() {
+    if (Page.printing || !this.frame.isConnected) return;
+    Page.views[this.run] = {from: this.from, to: this.to, top: this.frame.scrollTop, step: this.select.value, chosen: this.chosen,
+      hidden: this.hidden};
   }
 
   // Of the steps that the means are of: the first of a run is not like the others.
@@ -29,7 +55,7 @@ class Timeline {
     return at > 0 ? at : Math.min(1, steps.length - 1);
   }
 
-  // Depth of nested events, once: an event lies below those that are still open when it starts.
+  // Depth of nested events, once: an event lies below those that are still open when it starts, as high as there is room.
   prepare() {
     for (const rank of this.timeline.ranks) for (const lane of rank.lanes) {
       const count = lane.events.length / 3, ends = [];
@@ -37,10 +63,10 @@ class Timeline {
       lane.rows = 1;
       for (let i = 0; i < count; ++i) {
         const start = lane.events[3 * i], end = start + lane.events[3 * i + 1];
-        while (ends.length > 0 && ends[ends.length - 1] <= start) ends.pop();
-        lane.depth[i] = Math.min(ends.length, DEEPEST - 1);
+        const free = ends.findIndex(other => other <= start), depth = free < 0 ? ends.length : free;
+        ends[depth] = end;
+        lane.depth[i] = Math.min(depth, DEEPEST - 1);
         lane.rows = Math.max(lane.rows, lane.depth[i] + 1);
-        ends.push(end);
       }
       lane.longest = 0;
       for (let i = 0; i < count; ++i) lane.longest = Math.max(lane.longest, lane.events[3 * i + 1]);
@@ -48,7 +74,8 @@ class Timeline {
   }
 
   steps() {
-    const whole = {label: "everything", start: 0, end: this.timeline.length_ns}, byStep = new Map();
+    const {start_ns: first, length_ns: length} = this.timeline;
+    const whole = {label: "everything", start: first, end: first + length}, byStep = new Map();
     for (const rank of this.timeline.ranks) for (const [step, start, end] of rank.windows) {
       const one = byStep.get(step) || {step, label: step === null ? "window" : `step ${step}`, start, end};
       byStep.set(step, {step, label: one.label, start: Math.min(one.start, start), end: Math.max(one.end, end)});
@@ -81,9 +108,11 @@ class Timeline {
     let top = AXIS_HEIGHT;
     for (const rank of this.timeline.ranks) {
       rank.top = top;
+      let named = true;  // at its first lane
       for (const lane of rank.lanes) {
         if (this.hidden.has(lane.kind)) continue;
-        this.lanes.push({lane, rank, top});
+        this.lanes.push({lane, rank, top, named});
+        named = false;
         top += lane.rows * LANE_HEIGHT + LANE_GAP;
       }
       for (const lane of this.hidden.has(SAMPLES) ? [] : rank.samples) {
@@ -97,16 +126,22 @@ class Timeline {
   }
 
   resize() {
-    const height = this.layout(), ratio = window.devicePixelRatio || 1;
+    const all = this.layout(), ratio = window.devicePixelRatio || 1;
+    const tallest = Page.printing ? TALLEST : Math.max(300, Math.round(window.innerHeight * 0.8));
+    const height = Math.min(all, tallest, Math.floor(TALLEST_CANVAS / ratio));
+    this.holder.style.height = `${all}px`;
+    this.frame.style.height = `${height + 2}px`;  // with its border
     this.width = Math.max(300, this.frame.clientWidth);
     this.canvas.width = this.width * ratio;
     this.canvas.height = height * ratio;
     this.canvas.style.height = `${height}px`;
     this.height = height;
+    const {ranks} = this.timeline, whole = ranks.filter(rank => rank.bottom <= height).length;
+    this.paper.textContent = whole < ranks.length ? `${whole} of ${ranks.length} ranks` : "";
     this.context = this.canvas.getContext("2d");
     this.context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.context.font = FONT;
-    this.rankWidth = Math.max(44, ...this.timeline.ranks.map(rank => this.context.measureText(`rank ${rank.rank}`).width + 8));
+    this.rankWidth = ranks.reduce((width, rank) => Math.max(width, this.context.measureText(`rank ${rank.rank}`).width + 8), 44);
     this.labelWidth = this.rankWidth + LANE_LABEL_WIDTH;
     this.draw();
   }
@@ -123,26 +158,34 @@ class Timeline {
   }
 
   draw() {
-    const context = this.context;
+    const context = this.context, scrolled = this.frame.scrollTop;
+    const seen = (top, height) => top + height > scrolled && top < scrolled + this.height;
+    const lanes = this.lanes.filter(one => seen(one.top, one.lane.rows * LANE_HEIGHT)), curves = this.curves.filter(one => seen(one.top, SAMPLE_HEIGHT));
     context.fillStyle = colour("card");
     context.fillRect(0, 0, this.width, this.height);
     context.font = FONT;
     context.textBaseline = "middle";
     this.drawAxis();
-    for (const {lane, rank, top} of this.lanes) this.drawLane(lane, top);
-    for (const {lane, top} of this.curves) this.drawCurve(lane, top);
+    context.save();
+    context.beginPath(); context.rect(0, AXIS_HEIGHT, this.width, this.height); context.clip();
+    context.translate(0, -scrolled);
+    this.drawSteps(this.timeline.ranks.filter(rank => seen(rank.top, rank.bottom - rank.top)));
+    for (const {lane, top} of lanes) this.drawLane(lane, top);
+    for (const {lane, top} of curves) this.drawCurve(lane, top);
+    this.drawLabels(lanes, curves, scrolled);
+    context.restore();
+    this.keep();
+  }
+
+  drawLabels(lanes, curves, scrolled) {
+    const context = this.context;
     context.fillStyle = colour("card");
-    context.fillRect(0, AXIS_HEIGHT, this.labelWidth - 2, this.height);
+    context.fillRect(0, scrolled, this.labelWidth - 2, this.height);
     context.fillStyle = colour("soft");
-    for (const {lane, top} of this.curves) context.fillText(lane.name, this.rankWidth + 8, top + SAMPLE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
-    for (const {lane, rank, top} of this.lanes) {
-      context.fillStyle = colour("soft");
-      context.fillText(LANES[lane.kind].label, this.rankWidth + 8, top + LANE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
-      if (rank.top === top || this.lanes.find(one => one.rank === rank).top === top) {
-        context.fillStyle = colour("ink");
-        context.fillText(`rank ${rank.rank}`, 6, top + LANE_HEIGHT / 2, this.rankWidth);
-      }
-    }
+    for (const {lane, top} of curves) context.fillText(lane.name, this.rankWidth + 8, top + SAMPLE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
+    for (const {lane, top} of lanes) context.fillText(LANES[lane.kind].label, this.rankWidth + 8, top + LANE_HEIGHT / 2, LANE_LABEL_WIDTH - 14);
+    context.fillStyle = colour("ink");
+    for (const {rank, top, named} of lanes) if (named) context.fillText(`rank ${rank.rank}`, 6, top + LANE_HEIGHT / 2, this.rankWidth);
   }
 
   drawAxis() {
@@ -161,8 +204,12 @@ class Timeline {
       context.fillText(label, left, AXIS_HEIGHT / 2);
       taken = left + width + 4;
     }
+  }
+
+  drawSteps(ranks) {
+    const context = this.context;
     context.strokeStyle = colour("accent");
-    for (const rank of this.timeline.ranks) for (const [, start, end] of rank.windows) for (const time of [start, end]) {
+    for (const rank of ranks) for (const [, start, end] of rank.windows) for (const time of [start, end]) {
       const x = Math.round(this.x(time)) + 0.5;
       if (x < this.labelWidth || x > this.width) continue;
       context.globalAlpha = 0.5;
@@ -191,12 +238,12 @@ class Timeline {
 
   // A sample is of the time since the one before it.
   drawCurve(lane, top) {
-    const context = this.context, {points, full} = lane;
+    const context = this.context, {points, full} = lane, starts = new Set(lane.starts);
     context.strokeStyle = colour("line");
     context.strokeRect(this.labelWidth + 0.5, top + 0.5, this.width - this.labelWidth - 1, SAMPLE_HEIGHT - 1);
     context.fillStyle = colour("accent");
     for (let i = 0; i + 1 < points.length; i += 2) {
-      const before = i === 0 ? points[0] : points[i - 2];
+      const before = starts.has(i / 2) ? points[i] : points[i - 2];  // nothing is known between two recordings
       const left = Math.max(this.x(before), this.labelWidth), right = Math.min(this.x(points[i]), this.width);
       if (right < left) continue;
       const height = full > 0 ? points[i + 1] / full * (SAMPLE_HEIGHT - 2) : 0;
@@ -218,8 +265,10 @@ class Timeline {
   }
   pan(share) { const shift = share * (this.to - this.from); this.from += shift; this.to += shift; this.draw(); }
 
-  at(x, y) {
-    const time = this.time(x), slack = (this.to - this.from) / (this.width - this.labelWidth) * 2;
+  // The event, or sample, at this place of the canvas.
+  at(x, shown) {
+    const time = this.time(x), slack = (this.to - this.from) / (this.width - this.labelWidth) * 2, y = shown + this.frame.scrollTop;
+    if (shown < AXIS_HEIGHT) return null;
     for (const {lane, rank, top} of this.lanes) {
       const depth = Math.floor((y - top) / LANE_HEIGHT);
       if (y < top || depth >= lane.rows) continue;
@@ -230,16 +279,27 @@ class Timeline {
       }
       if (best) return best;
     }
-    return this.sampleAt(time, y);
+    return this.sampleAt(time, y, slack);
   }
 
-  sampleAt(time, y) {
+  sampleAt(time, y, slack) {
     const found = this.curves.find(one => one.top <= y && y < one.top + SAMPLE_HEIGHT);
     if (!found) return null;
-    const {points} = found.lane;
+    const {points, starts} = found.lane;
     for (let i = 0; i + 1 < points.length; i += 2)
-      if (points[i] >= time) return {sample: points[i + 1], lane: found.lane, rank: found.rank};
+      if (points[i] >= time) return starts.includes(i / 2) && points[i] > time + slack ? null : {sample: points[i + 1], lane: found.lane, rank: found.rank};
     return null;
+  }
+
+  // The next event of the lane, or the one before; without a chosen one the first of the first lane that is seen.
+  step(by) {
+    const last = this.chosen && this.chosen.index !== undefined && !this.hidden.has(this.chosen.lane.kind) ? this.chosen : null;
+    const {lane, rank} = last || this.lanes.find(one => one.top >= this.frame.scrollTop) || {};
+    if (!lane) return;
+    const index = last ? Math.min(Math.max(last.index + by, 0), lane.events.length / 3 - 1) : Math.min(this.first(lane), lane.events.length / 3 - 1);
+    const start = lane.events[3 * index], span = this.to - this.from;
+    if (start < this.from || start > this.to) { this.from = start - span / 10; this.to = this.from + span; }
+    this.choose({lane, rank, index});
   }
 
   choose(chosen) {
@@ -260,17 +320,19 @@ class Timeline {
   listen() {
     let pressed = null;
     const place = event => { const box = this.canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+    this.frame.addEventListener("scroll", () => this.draw());
     this.canvas.addEventListener("wheel", event => {
       if (event.shiftKey) return;
       event.preventDefault();
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.max(0, (place(event)[0] - this.labelWidth) / (this.width - this.labelWidth)));
     }, {passive: false});
-    this.canvas.addEventListener("pointerdown", event => { pressed = {x: event.clientX, moved: false}; this.canvas.setPointerCapture(event.pointerId); });
+    this.canvas.addEventListener("pointerdown", event => { pressed = {x: event.clientX, y: event.clientY, moved: false}; this.canvas.setPointerCapture(event.pointerId); });
     this.canvas.addEventListener("pointermove", event => {
       if (!pressed) return;
-      const shift = event.clientX - pressed.x;
-      if (!pressed.moved && Math.abs(shift) < 4) return;
-      pressed = {x: event.clientX, moved: true};
+      const shift = event.clientX - pressed.x, down = event.clientY - pressed.y;
+      if (!pressed.moved && Math.abs(shift) < 4 && Math.abs(down) < 4) return;
+      pressed = {x: event.clientX, y: event.clientY, moved: true};
+      this.frame.scrollTop -= down;
       this.pan(-shift / (this.width - this.labelWidth));
     });
     this.canvas.addEventListener("pointerup", event => {
@@ -279,10 +341,10 @@ class Timeline {
     });
     this.canvas.addEventListener("keydown", event => {
       const act = {"+": () => this.zoom(0.7, 0.5), "-": () => this.zoom(1.4, 0.5),
-        ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15)}[event.key];
-      if (act) { event.preventDefault(); act(); }
+        ArrowLeft: () => this.pan(-0.15), ArrowRight: () => this.pan(0.15), n: () => this.step(1), p: () => this.step(-1)}[event.key];
+      if (act && !event.ctrlKey && !event.metaKey) { event.preventDefault(); act(); }
     });
-    new ResizeObserver(() => { if (this.frame.clientWidth !== this.width) this.resize(); }).observe(this.frame);
+    new ResizeObserver(() => { if (this.frame.isConnected && this.frame.clientWidth !== this.width) this.resize(); }).observe(this.frame);
   }
 }
 

@@ -108,72 +108,6 @@ TEST(RulesTest, fp32_on_a_device_is_bounded_by_its_roofs_or_by_all_of_the_produc
   EXPECT_NEAR(bound(), 0.6 * (1 - 1 / 15.0), 1e-9);
 }
 
-TEST(RulesTest, exposed_communication_in_tiny_buckets_is_said_once) {
-  Facts facts = step_of(100);
-  facts.step->compute_ns = 60e6;
-  facts.step->exposed_comm_ns = 30e6;
-  facts.collectives =
-      CollectiveFacts{.per_step = 60, .bytes = 1e7, .small_per_step = 60, .small_exposed_ns = 29e6};
-  EXPECT_TRUE(speaks(advise(facts), "tiny-buckets"));
-  EXPECT_FALSE(speaks(advise(facts), "not-overlapped"));
-  facts.collectives->small_exposed_ns = 4e6;
-  EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
-}
-
-TEST(RulesTest, overlap_that_is_on_is_not_advised) {
-  Facts facts = step_of(100);
-  facts.step->compute_ns = 60e6;
-  facts.step->exposed_comm_ns = 30e6;
-  facts.collectives = CollectiveFacts{.per_step = 6, .bytes = 1e7};
-  const auto fix = [&] { return advise(facts).findings.front().fix(); };
-  ASSERT_TRUE(speaks(advise(facts), "not-overlapped"));
-  EXPECT_EQ(fix(), "--overlap on");
-  facts.config["overlap"] = "on";
-  EXPECT_NE(fix().find("overlap is on already"), std::string::npos) << fix();
-}
-
-// Rank 1 comes 30 ms late to a transfer of 10 ms.
-TEST(RulesTest, waiting_for_a_late_rank_is_no_bucket_s_and_no_stream_s) {
-  Facts facts = step_of(100);
-  facts.step->compute_ns = 60e6;
-  facts.step_of_rank = {{0, *facts.step}, {1, *facts.step}};
-  facts.step_of_rank[0].exposed_comm_ns = 40e6;
-  facts.step_of_rank[1].exposed_comm_ns = 10e6;
-  facts.step->exposed_comm_ns = 25e6;
-  facts.collectives = CollectiveFacts{.per_step = 1,
-                                      .bytes = 1e8,
-                                      .largest_bytes = 1e8,
-                                      .buckets_per_step = 1,
-                                      .all_reduce_bytes = 1e8,
-                                      .all_reduce_exposed_ns = 25e6,
-                                      .gathered_bytes = 1e8};
-  facts.straggler = late_rank(1, 30'000'000, "forward");
-
-  const Advice of_bucket = advise(facts);
-  facts.kernels = KernelFacts{.one_stream = true};
-  const Advice of_stream = advise(facts);
-
-  EXPECT_NEAR(bound_of(of_bucket, "straggler"), 0.3, 1e-9);
-  EXPECT_NEAR(bound_of(of_bucket, "one-bucket"), 0.1, 1e-9);
-  EXPECT_NEAR(bound_of(of_bucket, "collective-choice"), 0.05, 1e-9);
-  EXPECT_THAT(advice_text(of_bucket, {.width_columns = 200}),
-              HasSubstr("of it waiting for a rank that is late 30 % of the step"));
-  EXPECT_NEAR(bound_of(of_stream, "one-stream"), 0.1, 1e-9);
-  EXPECT_FALSE(speaks(of_stream, "one-bucket"));  // the same time
-}
-
-TEST(RulesTest, communication_on_the_stream_of_the_compute_is_said_once) {
-  Facts facts = step_of(100);
-  facts.step->compute_ns = 60e6;
-  facts.step->exposed_comm_ns = 20e6;
-  facts.collectives = CollectiveFacts{.per_step = 6, .bytes = 1e7};
-  facts.kernels = KernelFacts{};
-  EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
-  facts.kernels->one_stream = true;
-  EXPECT_TRUE(speaks(advise(facts), "one-stream"));
-  EXPECT_FALSE(speaks(advise(facts), "not-overlapped"));
-}
-
 TEST(RulesTest, one_step_does_not_tell_a_slow_rank_from_chance) {
   Facts facts = step_of(100);
   facts.collectives = CollectiveFacts{};
@@ -294,18 +228,6 @@ TEST(RulesTest, memory_near_the_edge_and_far_from_it) {
   EXPECT_NEAR(*full.findings.front().what.bound, 0.7, 1e-9);
   facts.memory_share = 0.2;
   EXPECT_TRUE(speaks(advise(facts), "memory-free"));
-}
-
-TEST(RulesTest, one_large_parameter_among_buckets_is_no_bucket_that_is_too_large) {
-  Facts facts = step_of(100);
-  facts.step->compute_ns = 60e6;
-  facts.step->exposed_comm_ns = 20e6;
-  facts.collectives =
-      CollectiveFacts{.per_step = 1, .bytes = 1e8, .largest_bytes = 0.9e8, .buckets_per_step = 1};
-  EXPECT_TRUE(speaks(advise(facts), "one-bucket"));
-  facts.collectives->buckets_per_step = 4;
-  EXPECT_FALSE(speaks(advise(facts), "one-bucket"));
-  EXPECT_TRUE(speaks(advise(facts), "not-overlapped"));
 }
 
 TEST(RulesTest, pageable_copies_up_to_64_kb_are_ignored) {

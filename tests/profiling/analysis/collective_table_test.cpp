@@ -98,6 +98,10 @@ TEST_F(CollectiveTableTest, overlapped_exposed_and_blocking_are_those_of_steps) 
   EXPECT_EQ(rows[0].overlapped_ns, 40'000);
   EXPECT_EQ(rows[0].exposed_ns, 30'000);
   EXPECT_EQ(rows[0].blocking_ns, 20'000);
+  const std::string text = report::text_report(analyse(set_, 1), {}, {.width_columns = 200});
+  EXPECT_NE(text.find("exposed and hidden in the steps, the rest of the whole trace"),
+            std::string::npos)
+      << text;
 }
 
 // A forward that waits for the weights of its layers computes nothing meanwhile, and the collective

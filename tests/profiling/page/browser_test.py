@@ -40,6 +40,15 @@ if (canvas) {
   const from = Page.timeline.from;
   press("pointerdown", x, y); press("pointermove", x - 80, y); press("pointerup", x - 80, y);
   found.moved = Page.timeline.from > from;
+  canvas.dispatchEvent(new KeyboardEvent("keydown", {key: "n", cancelable: true}));
+  found.next = Page.timeline.chosen.index;
+  const {frame} = Page.timeline, last = Page.timeline.lanes.at(-1), [start, length] = last.lane.events;
+  found.height = {canvas: canvas.height, shown: frame.clientHeight, all: frame.scrollHeight};
+  Page.timeline.show({start, end: start + length});
+  frame.scrollTop = frame.scrollHeight;
+  const [middle, below] = [box.left + Page.timeline.x(start + length / 2), box.top + last.top - frame.scrollTop + 5];
+  press("pointerdown", middle, below); press("pointerup", middle, below);
+  found.last = document.querySelector("#timeline .detail").textContent;
 }
 const header = document.querySelector("#operators th");
 if (header) {
@@ -48,8 +57,20 @@ if (header) {
   const search = document.querySelector("#operators input");
   if (search) { search.value = "gelu"; search.dispatchEvent(new Event("input")); found.filtered = rows("operators"); }
 }
+const view = ({from, to, chosen, frame}) => [from, to, chosen && chosen.index, frame.scrollTop];
+const kept = () => JSON.stringify([Page.timeline && view(Page.timeline), header && rows("operators"),
+  [...document.querySelectorAll("#operators th")].map(one => one.getAttribute("aria-sort"))]);
+found.kept = [kept()];
 const themes = [document.documentElement.dataset.theme];
 document.getElementById("theme").click(); themes.push(document.documentElement.dataset.theme);
+found.kept.push(kept());
+window.dispatchEvent(new Event("beforeprint"));
+const onPaper = id => (document.querySelector(`#${id} .printed`) || {}).textContent;
+found.paper = {timeline: onPaper("timeline"), events: onPaper("events")};
+window.dispatchEvent(new Event("afterprint"));
+found.kept.push(kept());
+found.nameless = [...document.querySelectorAll("canvas")].filter(one => !one.getAttribute("aria-label")).length;
+found.sortable = [...document.querySelectorAll("main th")].every(one => one.querySelector("button"));
 const select = document.getElementById("run");
 if (select) { select.value = "0"; select.dispatchEvent(new Event("change")); found.run = Page.run; }
 found.themes = themes;
@@ -63,8 +84,25 @@ const squares = [...document.querySelectorAll("#stragglers .heat > div")], heads
 found.heat = {cells: squares.length - heads.length, heads: heads.length};
 found.cards = document.querySelectorAll("#advice .advice").length;
 found.counters = [...document.querySelectorAll("#top th")].map(one => one.textContent);
-found.text = Object.fromEntries(["overview", "advice", "verification", "top"].map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
+const told = ["overview", "advice", "verification", "top", "collectives", "stragglers"];
+found.text = Object.fromEntries(told.map(id => [id, document.getElementById(id) ? document.getElementById(id).textContent : ""]));
 document.body.dataset.found = JSON.stringify(found);
+"""
+
+# What takes longer traces than a test has.
+PIECES = """
+const pieces = {};
+const crossing = {events: [0, 10, 0, 5, 10, 0, 12, 10, 0, 16, 5, 0]};
+Timeline.prototype.prepare.call({timeline: {ranks: [{lanes: [crossing]}]}});
+pieces.depth = [...crossing.depth];
+const two = {curves: [{top: 0, lane: {points: [0, 5, 100, 6, 1000, 7, 1100, 8], starts: [0, 2]}}]};
+pieces.samples = [50, 500, 1050].map(time => (Timeline.prototype.sampleAt.call(two, time, 1, 2) || {}).sample ?? null);
+const hidden = withoutEmptyColumns({header: ["name", "exposed_ns", "wait_ns"], rows: [["a", 0, 0]]});
+pieces.columns = [hidden.header, hidden.empty];
+Page.data.runs = [{report: {steps: Array(300000).fill({start_ns: 5})}}];
+Page.run = 0;
+pieces.place = placeOf({start_ns: 6, end_ns: 7, place_rank: 0, stream: null});
+document.body.dataset.found = JSON.stringify(pieces);
 """
 
 
@@ -75,23 +113,31 @@ def browser(*words):
                          os.environ | {"TMPDIR": scratch}, stderr=subprocess.PIPE)
 
 
-def browse(page, first=None, sections=SECTIONS):
-    """(what the clicks found, milliseconds until the page could be used); fails for any message on the console."""
+def found_by(script, page):
+    """(what the script left in the document, all of the document); fails for any message on the console."""
     copy = page.with_suffix(".test.html")
-    copy.write_text(page.read_text().replace("</body>", f"<script>{CLICKS}</script></body>"))
+    copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
     done = browser("--window-size=1400,1000", "--enable-logging=stderr", "--dump-dom", f"file://{copy}")
     # The browser's own pages complain about slow machines.
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line and "source: chrome://" not in line]
     check(not console, f"{page.name}: messages on the console: {console}")
     match = re.search(r'data-found="([^"]*)"', done.stdout)
     check(match, f"{page.name}: the page did not run to its end: {done.stdout[-500:]} {done.stderr[-500:]}")
-    found = json.loads(match.group(1).replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    return json.loads(match.group(1).replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")), done.stdout
+
+
+def browse(page, first=None, sections=SECTIONS):
+    """(what the clicks found, milliseconds until the page could be used)."""
+    found, document = found_by(CLICKS, page)
     expected = sections if first is None else [first, *(one for one in sections if one != first)]
     check(found["sections"] == expected, f"{page.name}: sections {found['sections']}")
     check(found["links"] == len(sections), f"{page.name}: {found['links']} links")
     check(found["broken"] == [], f"{page.name}: {found['broken']}")
     check(sorted(found["themes"]) == ["dark", "light"], f"{page.name}: themes {found['themes']}")
-    return found, int(re.search(r'data-ready-ms="(\d+)"', done.stdout).group(1))
+    check(found["nameless"] == 0, f"{page.name}: {found['nameless']} charts without a name")
+    check(found["sortable"], f"{page.name}: a head of a column is no button")
+    check(len(set(found["kept"])) == 1, f"{page.name}: sorting, filter and zoom with another theme and on paper: {found['kept']}")
+    return found, int(re.search(r'data-ready-ms="(\d+)"', document).group(1))
 
 
 def test_eight_ranks(folder):
@@ -108,6 +154,9 @@ def test_eight_ranks(folder):
     check(fastest_ms < SLOWEST_MS, f"usable after {fastest_ms} ms")
     check(found["name"] in found["detail"] and "rank 0" in found["detail"], f"a click shows {found['detail']}")
     check(found["zoomed"] and found["moved"], f"zoom {found['zoomed']}, moved {found['moved']}")
+    check(found["next"] == 1, f"the key n leads to event {found['next']}")
+    check(found["paper"]["events"].startswith("12 of "), f"on paper: {found['paper']}")
+    check("of the whole trace" in found["text"]["collectives"], found["text"]["collectives"])
     check(found["up"] == sorted(found["up"], key=str.lower), f"sorted: {found['up']}")
     check(found["down"] == found["up"][::-1], f"sorted the other way: {found['down']}")
     check(found["filtered"] and all("gelu" in name for name in found["filtered"]), f"filtered: {found['filtered']}")
@@ -116,6 +165,41 @@ def test_eight_ranks(folder):
     browse(folder / "roofline.html", sections=["top", "import"])
     check((folder / "roofline.html").stat().st_size < page.stat().st_size / 2, "the roofline's page holds the timeline")
     print(f"eight ranks: {page.stat().st_size / 1e6:.2f} MB, usable after {fastest_ms} ms")
+
+
+def write_traces(folder, ranks, steps):
+    """Host ranks with two ranges a step."""
+    folder.mkdir()
+    for rank in range(ranks):
+        events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 1000 * step + at, "dur": duration, "args": {}}
+                  for step in range(steps)
+                  for name, at, duration in ((f"ProfilerStep#{step + 4}", 0, 990), ("data", 0, 100), ("forward", 200, 500))]
+        (folder / f"rank-{rank}.json").write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": ranks},
+                                                              "traceEvents": events}))
+
+
+def test_hundreds_of_ranks_scroll(folder):
+    write_traces(folder / "wide", 300, 2)
+    call(PROGRAM, "report", folder / "wide", "--html", folder / "wide.html", "--quiet")
+    found, _ = browse(folder / "wide.html")
+    height = found["height"]
+    check(height["canvas"] < 4000 and height["shown"] < 1000 < 10000 < height["all"], f"the timeline: {height}")
+    check("rank 299" in found["last"], f"a click on the last lane shows {found['last']}")
+    whole = re.fullmatch(r"(\d+) of 300 ranks", found["paper"]["timeline"])
+    check(whole and 100 < int(whole.group(1)) < 300, f"on paper: {found['paper']}")
+
+
+def test_the_heat_map_of_thousands_of_steps_is_cut(folder):
+    write_traces(folder / "long", 2, 5500)
+    call(PROGRAM, "report", folder / "long", "--html", folder / "long.html", "--quiet")
+    found, _ = browse(folder / "long.html")
+    check(found["heat"] == {"cells": 2 * 5000, "heads": 1 + 2 + 5000}, f"heat map: {found['heat']}")
+    check("The first 5000 of 5,500 steps" in found["text"]["stragglers"], "what is left out is not said")
+    pieces, _ = found_by(PIECES, folder / "long.html")
+    check(pieces["depth"] == [0, 1, 0, 1], f"events that cross lie in rows {pieces['depth']}")
+    check(pieces["samples"] == [6, None, 8], f"samples of two recordings: {pieces['samples']}")
+    check(pieces["columns"] == [["name", "exposed_ns"], ["wait_ns"]], f"columns {pieces['columns']}")
+    check(pieces["place"] == "rank 0, 1 ns to 2 ns after the first step began", pieces["place"])
 
 
 def test_every_section_is_drawn_where_its_data_is(folder):
@@ -205,8 +289,9 @@ def test_before_and_after(folder):
 
 
 def main():
-    for test in (test_eight_ranks, test_every_section_is_drawn_where_its_data_is, test_paper_is_several_sheets,
-                 test_a_late_rank_of_the_new_side_comes_first, test_before_and_after):
+    for test in (test_eight_ranks, test_hundreds_of_ranks_scroll, test_the_heat_map_of_thousands_of_steps_is_cut,
+                 test_every_section_is_drawn_where_its_data_is, test_paper_is_several_sheets, test_a_late_rank_of_the_new_side_comes_first,
+                 test_before_and_after):
         with tempfile.TemporaryDirectory(prefix="sidestream-page-") as name:
             test(pathlib.Path(name))
         print("passed", test.__name__, flush=True)
