@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,6 +12,7 @@
 #include "launch/options/train_parser.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/process/stop_request.hpp"
+#include "launch/verify/file_settings.hpp"
 #include "launch/verify/output_folder.hpp"
 #include "launch/verify/reports.hpp"
 #include "launch/verify/run_loop.hpp"
@@ -60,17 +60,11 @@ int print_plan(const VerifyOptions& options) {
   return 0;
 }
 
-bool names_data(const std::vector<std::string>& flags) {
-  return std::any_of(flags.begin(), flags.end(), [](const std::string& word) {
-    return word == "--data" || word.starts_with("--data=");
-  });
-}
-
 // An example's data is made by the quickstart. Step times can be compared before that: the flag is
 // set for both sides, and stands in every report.
 void fill_in_data(VerifyOptions& options) {
   for (const auto* flags : {&options.common, &options.base, &options.fresh}) {
-    if (names_data(*flags)) return;
+    if (names_flag(*flags, "--data")) return;
   }
   const std::string source =
       parse_train_options(plan_runs(options).front().train_arguments).data.source;
@@ -108,6 +102,8 @@ std::optional<VerificationRuns> make_all_runs(const VerifyOptions& options, RunP
 int run_verify(const CommandCall& call) {
   refuse_ranks();
   VerifyOptions options = parse_verify_options(call.arguments);
+  read_file_settings(options);
+  for (const std::string& remark : remarks_on_file(options)) fmt::print("{}\n", remark);
   fill_in_data(options);
   if (options.output.empty()) options.output = default_output(options);
   check_ranks(options);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/options/flag.hpp"
+
 namespace sidestream::launch {
 
 struct VerifyOptions {
@@ -27,6 +29,7 @@ struct VerifyOptions {
   bool prove = true;    // advice that the base waits for input, by runs on one batch
   bool force = false;
   bool dry_run = false;
+  std::vector<Given> of_file = {};  // what the file says, once it is read: verify/file_settings.hpp
 };
 
 // Throws ConfigError.

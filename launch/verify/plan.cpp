@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "core/base/processors.hpp"
 #include "core/data/fingerprint.hpp"
 #include "launch/options/train_parser.hpp"
+#include "launch/verify/file_settings.hpp"
 
 extern char** environ;
 
@@ -43,6 +43,7 @@ PlannedRun in_block(const VerifyOptions& options, PlannedRun run, const std::str
   run.folder = options.output / "runs" / name;
   run.steps = options.steps;
   const auto seed = options.seed + static_cast<std::uint64_t>(run.block) - 1;
+  append(run.train_arguments, flags_over_file(options, run.train_arguments));
   append(run.train_arguments,
          {"--run-dir", run.folder.string(), "--steps", std::to_string(options.steps), "--seed",
           std::to_string(seed), "--log-every", "1", "--eval-every", std::to_string(options.steps),
@@ -92,21 +93,20 @@ PlannedRun profiled(const VerifyOptions& options, Side side) {
                  .folder = options.output / "runs" / fmt::format("profile_{}", name_of(side)),
                  .steps = kProfiledRunSteps,
                  .train_arguments = side_flags(options, side)};
+  // A target needs an evaluation; else there is none, which would take longer than the steps.
+  const bool evaluates = is_set(options, run.train_arguments, "target-val-loss");
   append(run.train_arguments,
          {"--run-dir", run.folder.string(), "--steps", std::to_string(kProfiledRunSteps), "--seed",
-          std::to_string(options.seed), "--log-every", "1", "--eval-every", "0",
-          "--checkpoint-every", "0"});
+          std::to_string(options.seed), "--log-every", "1", "--eval-every",
+          std::to_string(evaluates ? kProfiledRunSteps : 0), "--checkpoint-every", "0"});
   const std::vector<std::vector<std::string>> wanted = {{"--profile", kProfileWindow},
                                                         {"--profile-shapes"},
                                                         {"--profile-flops"},
                                                         {"--sample-hz", "20"}};
-  const std::vector<std::string>& given = run.train_arguments;
   for (const auto& flag : wanted) {  // what the side asks for itself stays
-    const bool there = std::any_of(given.begin(), given.end(), [&](const std::string& word) {
-      return word.substr(0, word.find('=')) == flag.front();
-    });
-    if (!there) append(run.train_arguments, flag);
+    if (!names_flag(run.train_arguments, flag.front())) append(run.train_arguments, flag);
   }
+  append(run.train_arguments, flags_over_file(options, run.train_arguments));
   return run;
 }
 
@@ -255,6 +255,8 @@ std::vector<verify::Difference> check_sides(const VerifyOptions& options) {
     if (one.field == "data" && hold_the_same_tokens(one.base, one.fresh))
       one.kind = verify::DifferenceKind::kEnvironment;
   }
+  for (const PlannedRun& run : plan_profiles(options))  // no fault of theirs is met after hours
+    naming_side(name_of(run.side), [&] { return parse_train_options(run.train_arguments); });
   const std::string refused = verify::refusal_text(differences);
   if (!refused.empty() && !options.force)
     throw core::ConfigError(

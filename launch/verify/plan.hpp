@@ -51,7 +51,8 @@ std::vector<std::string> start_command(const VerifyOptions& options, const Plann
 std::map<std::string, std::string> settings_of(const VerifyOptions& options, Side side);
 
 // What differs between the sides, before anything is run. Throws ConfigError for flags that `train`
-// would refuse, and unless --force is given for sides that cannot be compared.
+// would refuse in a timed or profiled run, and unless --force is given for sides that cannot be
+// compared.
 std::vector<verify::Difference> check_sides(const VerifyOptions& options);
 
 // Whether a side needs a GPU, where this host has none: said before the first run, not when the

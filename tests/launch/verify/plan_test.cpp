@@ -10,6 +10,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/processors.hpp"
+#include "launch/options/train_parser.hpp"
+#include "launch/verify/file_settings.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/data/shard_fixture.hpp"
 
@@ -22,6 +24,12 @@ class PlanTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::ofstream(scratch_ / "train.cfg") << "model = gpt2-tiny\ndata = synthetic\n";
+  }
+  VerifyOptions with_file(const std::string& more, const std::vector<std::string>& fresh = {}) {
+    std::ofstream(scratch_ / "train.cfg") << "model = gpt2-tiny\ndata = synthetic\n" << more;
+    VerifyOptions options = options_of({}, fresh);
+    read_file_settings(options);
+    return options;
   }
   std::string tokens(const std::string& folder, std::uint16_t first) {
     std::filesystem::create_directories(scratch_ / folder);
@@ -73,6 +81,69 @@ TEST_F(PlanTest, ranks_of_this_host_start_whatever_their_number_and_the_path_of_
   const auto program = std::find(words.begin(), words.end(), "/a=b/sidestream");
   ASSERT_NE(program, words.end());
   EXPECT_EQ(*(program - 1), "exec \"$0\" \"$@\"") << "env would take it for a setting";
+}
+
+std::vector<PlannedRun> all_runs(const VerifyOptions& options) {
+  std::vector<PlannedRun> runs = plan_runs(options);
+  for (const auto& more : {plan_profiles(options), plan_proof(options)})
+    runs.insert(runs.end(), more.begin(), more.end());
+  return runs;
+}
+
+TEST_F(PlanTest, no_run_goes_on_from_the_checkpoint_of_the_file) {
+  const VerifyOptions options = with_file("resume = /x/y\n");
+
+  for (const PlannedRun& run : all_runs(options))
+    EXPECT_EQ(parse_train_options(run.train_arguments).checkpoint.resume, "none") << describe(run);
+  EXPECT_THAT(remarks_on_file(options),
+              ::testing::ElementsAre(::testing::EndsWith(
+                  "train.cfg:3: resume = /x/y is not taken over: every run starts from the "
+                  "beginning")));
+  EXPECT_TRUE(remarks_on_file(with_file("resume = none\nrecord = off\nsample-hz = 0\n")).empty());
+}
+
+TEST_F(PlanTest, a_recording_of_the_file_is_no_part_of_what_is_timed_unless_a_side_asks_for_it) {
+  const VerifyOptions options = with_file("record = on\nsample-hz = 7\n", {"--record=on"});
+
+  for (const PlannedRun& run : all_runs(options)) {
+    const RecordOptions record = parse_train_options(run.train_arguments).record;
+    const bool asked = run.purpose != RunPurpose::kProof && run.side == Side::kNew;
+    EXPECT_EQ(record.record, asked ? RecordedSteps::kAll : RecordedSteps::kNone) << describe(run);
+    EXPECT_EQ(record.sample_hz, run.purpose == RunPurpose::kProfile ? 20 : 0) << describe(run);
+  }
+  EXPECT_EQ(remarks_on_file(options).size(), 2u);
+}
+
+TEST_F(PlanTest, a_file_that_profiles_or_plants_faults_is_refused_with_its_line) {
+  for (const std::string& line : {std::string("profile = wait=1,warmup=1,active=3"),
+                                  std::string("inject = kill:rank=0,step=1")}) {
+    try {
+      with_file("\n" + line + "\n");
+      ADD_FAILURE() << line << " would be in timed runs";
+    } catch (const core::ConfigError& error) {
+      EXPECT_THAT(
+          error.what(),
+          ::testing::AllOf(::testing::HasSubstr("train.cfg:4: " + line.substr(0, line.find(' '))),
+                           ::testing::HasSubstr("Take the line out")));
+    }
+  }
+}
+
+TEST_F(PlanTest, a_target_of_the_loss_has_its_evaluation_in_profiled_runs) {
+  const std::string data = "data = " + tokens("here", 1) + "\n";
+  std::ofstream(scratch_ / "train.cfg") << "model = gpt2-tiny\ntarget-val-loss = 2\n" << data;
+  VerifyOptions options = options_of({}, {});
+  read_file_settings(options);
+
+  EXPECT_NO_THROW(check_sides(options));
+  for (const PlannedRun& run : plan_profiles(options))
+    EXPECT_EQ(parse_train_options(run.train_arguments).evaluation.every, run.steps);
+  options = options_of({}, {});
+  options.common = {"--data", "synthetic"};
+  options.config = scratch_ / "plain.cfg";
+  std::ofstream(options.config) << "model = gpt2-tiny\n";
+  for (const PlannedRun& run : plan_profiles(options))
+    EXPECT_EQ(parse_train_options(run.train_arguments).evaluation.every, 0) << "takes its time";
 }
 
 TEST_F(PlanTest, a_side_that_needs_a_gpu_is_refused_where_there_is_none) {

@@ -230,6 +230,21 @@ def test_dry_run_shows_commands(data, folder, config):
     check(not (folder / "dry").exists(), "--dry-run left a folder")
 
 
+def test_what_the_file_says_of_a_single_run(data, folder, config):
+    """Every run leaves a config.cfg to repeat it with: one that was resumed and recorded, too."""
+    own = folder / "config.cfg"
+    own.write_text(config.read_text() + "resume = /nobody/saved\nrecord = on\ntarget-val-loss = 0.1\n")
+    output = call(command(data, folder / "own", "--blocks", "1", "--dry-run", config=own), 0).splitlines()
+    for remark in (f"{own}:5: resume = /nobody/saved is not taken over: every run starts from the beginning",
+                   f"{own}:6: record = on is not taken over"):
+        check(any(line.startswith(remark) for line in output), f"{remark} is not in {output}")
+    commands = [line for line in output if line.startswith("mpirun")]
+    check(len(commands) == 4 and all("--resume none" in line and "--record off" in line for line in commands), str(output))
+    own.write_text(config.read_text() + "profile = wait=1,warmup=1,active=3\n")
+    output = call(command(data, folder / "own", "--dry-run", config=own), 2)
+    check(f"{own}:5: profile: timed runs would pay for the profiler" in output, output)
+
+
 def test_data_that_is_not_made_yet(data, folder, config):
     example = folder / "example.cfg"
     example.write_text(config.read_text() + "data = data/nobody/made\n")
