@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <optional>
 
+#include "core/base/config_line.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/printable.hpp"
@@ -13,38 +13,6 @@
 
 namespace sidestream::launch {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-bool is_blank(char c) { return kBlanks.find(c) != std::string_view::npos; }
-
-// Position of a '#' that starts a comment, or the length of the text.
-std::size_t comment_start(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '#' && (i == 0 || is_blank(text[i - 1]))) return i;
-  }
-  return text.size();
-}
-
-std::string_view without_comment(std::string_view text) {
-  return trimmed(text.substr(0, comment_start(text)));
-}
-
-// What stands after '=': nothing when a quote is not closed or something follows it.
-std::optional<std::string> value_of(std::string_view text) {
-  text = trimmed(text);
-  if (text.empty() || text.front() != '"') return std::string(without_comment(text));
-  const std::size_t close = text.find('"', 1);
-  if (close == std::string_view::npos) return std::nullopt;
-  if (!without_comment(text.substr(close + 1)).empty()) return std::nullopt;
-  return std::string(text.substr(1, close - 1));
-}
 
 class Parser {
  public:
@@ -57,17 +25,13 @@ class Parser {
 
   void line(std::string_view text, int number) {
     number_ = number;
-    if (without_comment(text).empty()) return;
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos || equals > comment_start(text)) {
-      fail(fmt::format("expected 'key = value', found '{}'", without_comment(text)));
-    }
-    const std::string key(trimmed(text.substr(0, equals)));
-    if (key.empty()) fail(fmt::format("expected 'key = value', found '{}'", without_comment(text)));
+    const core::ConfigLine line = core::read_config_line(text);
+    if (line.text.empty()) return;
+    if (line.key.empty()) fail(fmt::format("expected 'key = value', found '{}'", line.text));
+    const std::string key(line.key);
     check_key(key);
-    const std::optional<std::string> value = value_of(text.substr(equals + 1));
-    if (!value) fail(fmt::format("{}: expected one value, or one in double quotes", key));
-    given_.push_back({key, *value, fmt::format("{}:{}: {}", name_, number, key)});
+    if (!line.value) fail(fmt::format("{}: expected one value, or one in double quotes", key));
+    given_.push_back({key, *line.value, fmt::format("{}:{}: {}", name_, number, key)});
   }
 
   std::vector<Given> take() { return std::move(given_); }
@@ -137,8 +101,7 @@ std::string config_value_text(const std::string& value) {
         "offset {}",
         core::printable(value), *bad));
   }
-  const bool plain = trimmed(value) == value && comment_start(value) == value.size() &&
-                     (value.empty() || value.front() != '"');
+  const bool plain = core::read_config_value(value) == value;
   if (value.find('\n') != std::string::npos || (!plain && value.find('"') != std::string::npos)) {
     throw core::ConfigError(
         fmt::format("'{}' cannot be written to a configuration file: it holds a line break, or "

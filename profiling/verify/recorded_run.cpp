@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/base/config_line.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
@@ -26,12 +27,6 @@ std::string text_of_file(const fs::path& file) {
     throw core::DataError(std::string(error.what()) +
                           ". A run directory holds config.cfg, run.json and metrics.jsonl");
   }
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
 double number_or_nan(const nlohmann::json& line, const char* key) {
@@ -150,13 +145,15 @@ std::map<std::string, std::string> config_values(const std::string& content,
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const std::string text = trimmed(line.substr(0, line.find('#')));
-    if (text.empty()) continue;
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos)
+    const core::ConfigLine read = core::read_config_line(line);
+    if (read.text.empty()) continue;
+    if (read.key.empty())
       throw core::DataError(
-          fmt::format("{}:{}: expected `name = value`, found '{}'", origin, number, text));
-    values[trimmed(text.substr(0, equals))] = trimmed(text.substr(equals + 1));
+          fmt::format("{}:{}: expected `name = value`, found '{}'", origin, number, read.text));
+    if (!read.value)
+      throw core::DataError(fmt::format("{}:{}: {}: expected one value, or one in double quotes",
+                                        origin, number, read.key));
+    values[std::string(read.key)] = *read.value;
   }
   return values;
 }

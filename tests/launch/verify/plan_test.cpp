@@ -70,6 +70,19 @@ TEST_F(PlanTest, what_the_advice_names_can_be_proved) {
   EXPECT_THROW(check({}, {"--width", "32"}), core::ConfigError);
 }
 
+TEST_F(PlanTest, paths_that_differ_behind_a_hash_are_two_paths) {
+  for (const auto& [base, fresh] :
+       {std::pair<std::string, std::string>{"w#1", "w#2"}, {"w # 1", "w # 2"}}) {
+    VerifyOptions options = options_of({"--init", base}, {"--init", fresh});
+    options.force = true;
+    const auto differences = check_sides(options);
+
+    ASSERT_EQ(differences.size(), 1u) << base;
+    EXPECT_EQ(differences.front().base, base);
+    EXPECT_EQ(differences.front().fresh, fresh);
+  }
+}
+
 TEST_F(PlanTest, ranks_of_this_host_start_whatever_their_number_and_the_path_of_the_program) {
   ::unsetenv("SLURM_JOB_NODELIST");
   VerifyOptions options = options_of({}, {});

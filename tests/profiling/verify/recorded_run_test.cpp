@@ -58,6 +58,17 @@ TEST_F(RecordedRunTest, everything_is_read_and_a_torn_line_left_out) {
   EXPECT_EQ(run.data.train, "");
 }
 
+TEST_F(RecordedRunTest, values_of_config_are_those_that_the_trainer_reads) {
+  write_file(folder() / "config.cfg",
+             "init = w#1  # a folder\ndata = \"d # x\"\ntokenizer = \"t\" # comment\n");
+
+  EXPECT_EQ(
+      read_config(folder() / "config.cfg"),
+      (std::map<std::string, std::string>{{"init", "w#1"}, {"data", "d # x"}, {"tokenizer", "t"}}));
+  write_file(folder() / "config.cfg", "a = 1\ndata = \"d\n");
+  EXPECT_THAT(error_of_reading(), HasSubstr("config.cfg:2: data: expected one value"));
+}
+
 TEST_F(RecordedRunTest, fingerprints_of_the_data_are_read) {
   std::string record = kRecord;
   record.insert(1, R"("data": {"train_fingerprint": "1f", "validation_fingerprint": null},)");
