@@ -125,7 +125,7 @@ void RunRecording::before(std::int64_t step) {
 void RunRecording::begin_window() {
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
-    const std::filesystem::path folder = write_since_last(recorder_.step());
+    const std::filesystem::path folder = write_since_last(Profiler::kOff);
     write_clock_file(folder);
   }
   sample_clocks(parts_.communicator, clocks_);
@@ -146,10 +146,14 @@ void RunRecording::after(std::int64_t step, std::int64_t step_ns, std::int64_t d
   if (options_.every_second_step() && !in_window_)
     record_cost_.add(step_ns, data_wait_ns, recorder_.keeps() ? SeenStep::kYes : SeenStep::kNot);
   if (in_window_ && plan_.ends_window(step)) end_window(step);
-  if (dump_at_next_step_.exchange(false) && !in_window_) {
-    const std::string folder = dump_asked();
-    if (!folder.empty()) parts_.say("asked to, and wrote what was recorded so far: " + folder);
-  }
+  if (const int request = open_request_.exchange(0)) answer_after_step(request);
+}
+
+void RunRecording::answer_after_step(int request) {
+  if (in_window_)
+    return parts_.say("asked for what was recorded: it will be in the timeline of this window");
+  const std::string folder = dump_asked(request);
+  if (!folder.empty()) parts_.say("asked to, and wrote what was recorded so far: " + folder);
 }
 
 namespace {
@@ -170,8 +174,13 @@ void RunRecording::went_back(std::int64_t step) {
   if (!in_window_) return;
   in_window_ = false;
   kineto_.reset();
-  recorder_.take();
-  if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
+  if (options_.whole_run()) {  // which has every range, also of steps that are taken back
+    write_clock_file(write_since_last(Profiler::kOn));
+    sample_clocks(parts_.communicator, clocks_);
+  } else {
+    recorder_.take();
+    recorder_.keep(record::Keeping::kOff);
+  }
   parts_.say(
       fmt::format("back to step {}: the window of the profiler that was open is dropped", step));
 }
@@ -229,19 +238,19 @@ void RunRecording::write_clock_file(const std::filesystem::path& folder) {
   if (!text.empty()) core::write_file_atomically(folder / "clock.json", text);
 }
 
-std::filesystem::path RunRecording::write_since_last(std::int64_t step) {
+std::filesystem::path RunRecording::write_since_last(Profiler profiler) {
   const std::lock_guard lock(files_);
-  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
-  take_file()(place);
+  const TracePlace place = trace_place(parts_.run_dir, origin_, recorder_.step());
+  take_file(profiler)(place);
   return place.folder;
 }
 
-std::function<void(const TracePlace&)> RunRecording::take_file() {
+std::function<void(const TracePlace&)> RunRecording::take_file(Profiler profiler) {
   record::Recording recording = recorder_.take();
   record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
   note_lost(recording, samples);
   return [recording = std::move(recording), samples = std::move(samples), origin = origin_,
-          figures = figures(Profiler::kOff), &names = recorder_.names()](const TracePlace& place) {
+          figures = figures(profiler), &names = recorder_.names()](const TracePlace& place) {
     make_folder(place.folder);
     write_recording(recording, names, samples, origin, figures, place.file);
   };
@@ -257,7 +266,7 @@ void RunRecording::finish() {
         plan_.first_active_step().value_or(0), recorder_.step()));
   if (options_.whole_run()) {
     sample_clocks(parts_.communicator, clocks_);
-    const std::filesystem::path folder = write_since_last(recorder_.step());
+    const std::filesystem::path folder = write_since_last(Profiler::kOff);
     write_clock_file(folder);
     parts_.say(fmt::format("wrote what was recorded: {}",
                            folder.lexically_relative(parts_.run_dir).string()));
@@ -306,8 +315,8 @@ void RunRecording::dump_now(const std::string& why) noexcept {
 }
 
 // Ranks are asked at the same time, and may be in different steps: their window is the request.
-std::string RunRecording::dump_asked() noexcept {
-  return dump("asked to", ++requests_, kLongestWrite);
+std::string RunRecording::dump_asked(int request) noexcept {
+  return dump("asked to", request, kLongestWrite);
 }
 
 // Looking for a place, too, is for the thread that may be left behind.
@@ -318,8 +327,8 @@ std::string RunRecording::dump(const std::string& why, std::optional<int> reques
     const std::unique_lock lock(files_, limit);
     if (!lock.owns_lock() || !dump_.done()) return {};  // the one before has not ended
     const auto folder = std::make_shared<std::filesystem::path>();
-    dump_.start([file = take_file(), folder, run_dir = parts_.run_dir, origin = origin_,
-                 step = recorder_.step(), request] {
+    dump_.start([file = take_file(Profiler::kOff), folder, run_dir = parts_.run_dir,
+                 origin = origin_, step = recorder_.step(), request] {
       const TracePlace place = request ? trace_place(run_dir, origin, step, *request)
                                        : trace_place(run_dir, origin, step);
       file(place);
@@ -335,15 +344,18 @@ std::string RunRecording::dump(const std::string& why, std::optional<int> reques
   }
 }
 
+// A request has its number here, whatever becomes of it: one rank may meet it in a window of the
+// profiler and another one after it, and what is asked for next has the same number on both.
 void RunRecording::answer_request() {
+  const int request = ++requests_;
   if (parts_.on_request) parts_.on_request();
-  dump_at_next_step_ = true;
+  open_request_ = request;
   for (milliseconds waited{0}; waited < kLongestStep; waited += kBetweenLooks) {
-    if (!dump_at_next_step_) return;
+    if (open_request_ == 0) return;
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  // In a window the profiler's file will have it.
-  if (dump_at_next_step_.exchange(false) && !in_window_) dump_asked();
+  if (in_window_) return;  // the end of the step says where it will be
+  if (open_request_.exchange(0) != 0) dump_asked(request);
 }
 
 }  // namespace sidestream::launch

@@ -68,7 +68,8 @@ class RunRecording {
   // After the last step; collective.
   void finish();
   // Training goes on from this step, before those of a window that is open: what that has seen is
-  // dropped, for it would be neither those steps nor those that follow.
+  // dropped, for it would be neither those steps nor those that follow. Collective, and throws as
+  // they do: a recording of the whole run is written.
   void went_back(std::int64_t step);
 
   // Writes what is in the recorder now; any thread, also while a collective hangs. Comes back
@@ -83,18 +84,20 @@ class RunRecording {
   enum class Profiler { kOff, kOn };
   trace::RunFigures figures(Profiler profiler) const;
   void write_clock_file(const std::filesystem::path& folder);
-  std::filesystem::path write_since_last(std::int64_t step);
+  // Profiler: whether the steps since then had it.
+  std::filesystem::path write_since_last(Profiler profiler);
   // Takes what is in the recorder; the file of it owns what it needs, for whoever writes it.
-  std::function<void(const TracePlace& place)> take_file();
+  std::function<void(const TracePlace& place)> take_file(Profiler profiler);
   // Where it was written, seen from the run directory; empty: it was not. `request`: the number of
   // the request, where it is one.
   std::string dump(const std::string& why, std::optional<int> request,
                    std::chrono::milliseconds limit) noexcept;
-  std::string dump_asked() noexcept;
+  std::string dump_asked(int request) noexcept;
   void note_lost(const record::Recording& recording, const record::SystemSamples& samples);
   record::SystemSamples samples_until(std::int64_t monotonic_ns);
   void say_what_was_lost() const;
   void answer_request();
+  void answer_after_step(int request);
 
   const RecordOptions options_;
   const RecordingParts parts_;
@@ -112,10 +115,10 @@ class RunRecording {
   std::atomic<std::uint64_t> room_needed_{0};  // in which they would have; 0: not for want of it
   std::atomic<std::uint64_t> dropped_samples_{0};
   comm::FailureHook::Id hook_ = 0;
-  std::timed_mutex files_;  // one file at a time
-  BackgroundTask dump_;     // the last one; may be left behind
-  std::atomic<bool> dump_at_next_step_{false};
-  std::atomic<int> requests_{0};
+  std::timed_mutex files_;            // one file at a time
+  BackgroundTask dump_;               // the last one; may be left behind
+  std::atomic<int> open_request_{0};  // its number, until the end of the step; 0: none
+  int requests_ = 0;                  // of the thread that answers them
   std::atomic<bool> finished_{false};
   std::optional<DumpWatch> watcher_;  // last: started when the rest exists
 };

@@ -2,6 +2,7 @@
 saved, by the policy of the run; the batch that did it can be found again; a resumed run goes on bit for bit.
 """
 
+import gzip
 import json
 import os
 import pathlib
@@ -94,6 +95,14 @@ def check_warning_between_skips(root, flags):
     check({131, 133} <= {step for step, action in found if action == "warn"}, found)
 
 
+def recorded_steps(run_dir, rank):
+    found = []
+    for file in run_dir.glob(f"trace/*/node0_{rank:05}.*.pt.trace.json.gz"):
+        names = [event["name"] for event in json.loads(gzip.open(file, "rt").read())["traceEvents"] if event["ph"] == "X"]
+        found += [int(name.split("#")[1]) for name in names if name.startswith("ProfilerStep#")]
+    return found
+
+
 def check_rollback(root, flags):
     """Back to the checkpoint of step 4; steps 5 and 6 are taken again, with the batches after the bad one."""
     rollback = flags + ["--steps", "9", "--nan-policy", "rollback", "--checkpoint-every", "4", "--lr-schedule", "constant", "--shuffle", "off"]
@@ -104,6 +113,11 @@ def check_rollback(root, flags):
     output = train(RANKS, root / "profiled", rollback + ["--inject", "nan:rank=1,step=6", "--profile", "wait=4,warmup=0,active=3,repeat=1"])
     check("the window of the profiler that was open is dropped" in output, output)
     check(losses(root / "profiled") == losses(root / "rollback"), "other losses with the profiler")
+    # A recording of the whole run has all of it: the steps that were taken back, too.
+    train(RANKS, root / "recorded", rollback + ["--inject", "nan:rank=1,step=6", "--profile", "wait=4,warmup=0,active=3,repeat=1", "--record", "on"])
+    for rank in range(RANKS):
+        steps = recorded_steps(root / "recorded", rank)
+        check(sorted(steps) == [1, 2, 3, 4, 5, 5, 6, 6, 7, 8, 9], f"steps in the files of rank {rank}: {steps}")
     incident, = incidents(root / "rollback")
     check((incident["step"], incident["action"]) == (6, "rollback"), incident)
     manifest = json.loads((checkpoint(root / "rollback", 9) / "manifest.json").read_text())

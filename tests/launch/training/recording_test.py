@@ -196,6 +196,25 @@ def check_dump_on_request(root, flags):
         check(sorted(steps) == list(range(1, last + 1)), f"{rank}: steps {sorted(steps)} of {last}")
 
 
+def check_request_in_a_window(root, flags):
+    """SIGUSR2 in a window of the profiler: its timeline will have it, somebody says so, and the next request has the next number."""
+    run_dir = root / "asked-in-window"
+    command = [ROOT / "launch/run", "-np", "2", "--build", BINARY.parent, "--", "train", "--run-dir", run_dir, *flags, "--steps", "100000",
+               "--record", "on", "--profile", "wait=0,warmup=0,active=60,repeat=1", "--inject", "slow:ms=40"]
+    with running(command, faulty_environment()) as process:
+        wait_for_step(process, run_dir, 5)
+        process.send_signal(signal.SIGUSR2)
+        wait_until(process, lambda: len(list((run_dir / "flight").glob("*/rank_*.json"))) == 2, "stacks of the request")
+        wait_for_step(process, run_dir, 65)
+        check(not list(run_dir.glob("trace/asked_*")), f"no file of its own in a window: {traces(run_dir)}")
+        process.send_signal(signal.SIGUSR2)
+        wait_until(process, lambda: len(list(run_dir.glob("trace/asked_0002/*.gz"))) == 2, "two files of the second request")
+        process.send_signal(signal.SIGUSR1)
+        output, _ = process.communicate(timeout=120)
+    check(process.returncode == 75, f"exit code {process.returncode}\n{output}")
+    check("asked for what was recorded: it will be in the timeline of this window" in output, output)
+
+
 def check_dump_of_a_hang(root, flags):
     """A rank stops; the other one's deadline passes: it leaves behind what it was waiting for. A rank that happens to be stopped inside the
     collective is in it as the other one is, and nobody can be blamed: then again."""
@@ -299,6 +318,7 @@ def main():
         check_every_second_step(root, flags)
         check_room_for_ranges(root, flags)
         check_dump_on_request(root, flags)
+        check_request_in_a_window(root, flags)
         check_dump_of_a_hang(root, flags)
         check_own_failure(root, flags)
         check_clock_set_back(root, flags)
