@@ -138,7 +138,9 @@ int run_bench(const CommandCall& call) {
   const BenchOptions options = parse_bench_options(call.arguments);
   const BenchSubject subject = *options.subject;
   if (subject == BenchSubject::kStep) return run_bench_step(call, options.step);
-  const bool alone = comm::LauncherEnvironment::read().size < 2;
+  const int ranks = comm::LauncherEnvironment::read().size;
+  check_ranks_of_bench(options, ranks);
+  const bool alone = ranks < 2;
   if (subject == BenchSubject::kCeilings && alone) return measure_machine(options);
   require_ranks(std::string(name_of(subject)));
   comm::CommunicatorConfig config{

@@ -131,6 +131,9 @@ void check(const Options& options) {
     refuse(options.dtype.has_value(), "--dtype", kNotOfCeilings);
     refuse(options.repeats.has_value(), "--repeats", kNotOfCeilings);
   }
+  refuse(options.replace && options.subject == BenchSubject::kAllGather, "--replace",
+         "`bench allgather` always stores its newest rates, where --nccl-ctas auto goes by them; "
+         "leave it out");
   refuse(options.replace && options.subject != BenchSubject::kCeilings, "--replace",
          "only what `sidestream bench ceilings` measures is stored");
   const bool computes =
@@ -164,6 +167,21 @@ BenchOptions parse_bench_options(const std::vector<std::string>& arguments) {
         "`sidestream bench` needs to know what to measure: `sidestream bench ceilings`");
   check(options);
   return options;
+}
+
+void check_ranks_of_bench(const BenchOptions& options, int ranks) {
+  if (options.subject != BenchSubject::kCeilings) return;
+  if (ranks > 1) {
+    refuse(options.threads.has_value(), "--threads",
+           "under mpirun it is the link between the ranks that is measured, which computes "
+           "nothing; `sidestream bench ceilings` without mpirun measures the processor");
+    return;
+  }
+  constexpr const char* kNoLink =
+      "one process has no link to measure; `mpirun -np 2 --bind-to none sidestream bench ceilings` "
+      "measures it";
+  refuse(options.backend != comm::Backend::kAuto, "--backend", kNoLink);
+  refuse(options.gpu_sharing != comm::GpuSharing::kRefused, "--share-gpus", kNoLink);
 }
 
 std::string bench_help(int width_columns) {

@@ -47,6 +47,11 @@ std::string_view short_name_of(core::DType dtype);
 
 // Throws ConfigError.
 BenchOptions parse_bench_options(const std::vector<std::string>& arguments);
+
+// Once it is known how many ranks there are. Throws ConfigError for what ceilings of one process or
+// of a link between ranks have no use for.
+void check_ranks_of_bench(const BenchOptions& options, int ranks);
+
 std::string bench_help(int width_columns);
 
 }  // namespace sidestream::launch

@@ -49,7 +49,8 @@ po::options_description description_of(const std::vector<FlagGroup>& groups, uns
                                  const CommandLineRules& rules) {
   word = word.substr(0, word.find('='));
   const std::size_t dashes = std::min(word.find_first_not_of('-'), word.size());
-  const std::vector<std::string> names = names_of(groups);
+  std::vector<std::string> names = names_of(groups);
+  names.emplace_back("help");  // of every command, in no table
   const std::string hint = did_you_mean(word.substr(dashes), names, "--");
   throw core::ConfigError(
       fmt::format("unknown flag '{}'.{} Names have to be complete; see `{} {} --help`", word, hint,

@@ -17,7 +17,8 @@ SettingTable<Options> table() {
 }  // namespace
 
 SummaryOptions parse_summary_options(const std::vector<std::string>& arguments) {
-  SummaryOptions options = parse_command(arguments, table(), {.command = "summary"});
+  SummaryOptions options =
+      parse_command(arguments, table(), {.command = "summary", .positional = "run"});
   if (options.runs.empty())
     throw core::ConfigError("--run is missing: give one or more run directories");
   return options;
@@ -26,7 +27,7 @@ SummaryOptions parse_summary_options(const std::vector<std::string>& arguments) 
 std::string summary_help(int width_columns) {
   return "Shows runs side by side: step time, tokens per second, exposed communication, reader "
          "cost, loss curves.\n\n"
-         "  sidestream summary --run runs/baseline runs/optimised\n\n" +
+         "  sidestream summary runs/baseline runs/optimised\n\n" +
          flags_help(flags_of(table()), width_columns);
 }
 

@@ -92,6 +92,30 @@ TEST(BenchOptionsTest, what_makes_no_sense_is_refused) {
   }
 }
 
+TEST(BenchOptionsTest, what_is_stored_anyway_needs_no_replace) {
+  EXPECT_THAT(bench_error({"allgather", "--replace", "on"}),
+              AllOf(HasSubstr("--replace"), HasSubstr("always stores its newest")));
+  EXPECT_THAT(bench_error({"overlap", "--replace", "on"}), HasSubstr("bench ceilings"));
+}
+
+TEST(BenchOptionsTest, ceilings_refuse_what_their_ranks_have_no_use_for) {
+  const auto error_with = [](int ranks, Words flags) {
+    flags.insert(flags.begin(), "ceilings");
+    return config_error_of([&] { check_ranks_of_bench(parse_bench_options(flags), ranks); });
+  };
+
+  EXPECT_THAT(error_with(2, {"--threads", "3"}),
+              AllOf(HasSubstr("--threads"), HasSubstr("without mpirun")));
+  EXPECT_THAT(error_with(1, {"--backend", "mpi"}),
+              AllOf(HasSubstr("--backend"), HasSubstr("mpirun -np 2")));
+  EXPECT_THAT(error_with(1, {"--share-gpus", "on"}),
+              AllOf(HasSubstr("--share-gpus"), HasSubstr("mpirun -np 2")));
+  EXPECT_NO_THROW(check_ranks_of_bench(parse_bench_options({"ceilings", "--threads", "3"}), 1));
+  EXPECT_NO_THROW(check_ranks_of_bench(
+      parse_bench_options({"ceilings", "--backend", "mpi", "--share-gpus", "on"}), 2));
+  EXPECT_NO_THROW(check_ranks_of_bench(parse_bench_options({"allreduce", "--backend", "mpi"}), 2));
+}
+
 TEST(StepBenchOptionsTest, flags_of_train_pass_through) {
   const StepBenchOptions options =
       parse_bench_options({"step", "--model", "gpt2-tiny", "--batch-size-per-rank", "2",

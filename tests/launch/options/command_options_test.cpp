@@ -7,6 +7,8 @@
 #include "launch/options/generate_options.hpp"
 #include "launch/options/nearest_name.hpp"
 #include "launch/options/prepare_options.hpp"
+#include "launch/options/summary_options.hpp"
+#include "launch/options/train_parser.hpp"
 #include "tests/launch/options/config_error.hpp"
 
 namespace sidestream::launch {
@@ -90,6 +92,20 @@ TEST(DoctorOptionsTest, parse_sets_every_member) {
               }),
               HasSubstr("--device"));
   EXPECT_EQ(invoke({"doctor"}).command, Command::kDoctor);
+}
+
+TEST(SummaryOptionsTest, folders_need_no_flag) {
+  EXPECT_THAT(parse_summary_options({"runs/a", "runs/b"}).runs, ElementsAre("runs/a", "runs/b"));
+  EXPECT_THAT(parse_summary_options({"--run", "runs/a", "--run", "runs/b"}).runs,
+              ElementsAre("runs/a", "runs/b"));
+  EXPECT_THAT(config_error_of([] { parse_summary_options({}); }), HasSubstr("--run is missing"));
+}
+
+TEST(CommandLineTest, help_is_among_the_names_that_may_be_meant) {
+  EXPECT_THAT(config_error_of([] { parse_summary_options({"--hepl"}); }),
+              HasSubstr("unknown flag '--hepl'. Did you mean --help?"));
+  EXPECT_THAT(config_error_of([] { parse_train_options({"--hepl"}); }),
+              HasSubstr("Did you mean --help?"));
 }
 
 TEST(CommandTableTest, parse_invocation_finds_the_command) {
