@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -96,9 +97,11 @@ Mfu utilisation(TrainOptions options, const Measured& run) {
 }
 
 std::string interval_text(const std::vector<double>& steps_ms) {
-  const auto interval = median_interval(steps_ms);
-  return interval ? fmt::format("95 %: {:.3f} to {:.3f} ms", interval->low, interval->high)
-                  : "too few steps for an interval, six are the least";
+  const auto interval = series_median_interval(steps_ms);
+  if (!interval) return "too few steps for an interval, six are the least";
+  const double low =
+      std::max(interval->low, 0.0);  // batches that scatter may say less than no time
+  return fmt::format("95 %: {:.3f} to {:.3f} ms", low, interval->high);
 }
 
 std::string exposed_text(const RunRecord& record) {

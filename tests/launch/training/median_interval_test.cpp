@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -60,6 +61,52 @@ TEST(MedianIntervalTest, holds_the_median_in_95_of_100_cases) {
 
   EXPECT_GE(held, 0.94 * kTrials);
   EXPECT_LE(held, 0.98 * kTrials);
+}
+
+TEST(SeriesMedianIntervalTest, of_few_values_is_that_of_order_statistics) {
+  EXPECT_FALSE(series_median_interval(falling(5)));
+  EXPECT_EQ(series_median_interval(falling(10))->low, 2);
+  EXPECT_EQ(series_median_interval(falling(10))->high, 9);
+}
+
+// The medians of the batches are 0, 0, 1, 1, and there is none of the seventeenth value.
+// scipy.stats.t.interval(0.95, 3, loc=0.5, scale=sem([0, 0, 1, 1]))
+TEST(SeriesMedianIntervalTest, of_values_like_their_neighbours_is_that_of_batches) {
+  std::vector<double> values(17, 0.0);
+  std::fill(values.begin() + 9, values.end(), 1.0);
+  const auto interval = series_median_interval(values);
+
+  EXPECT_EQ(interval->median, 0);
+  EXPECT_NEAR(interval->low, -0.9186931, 1e-6);
+  EXPECT_EQ(interval->high, 1) << "that of order statistics, which reaches further";
+}
+
+TEST(SeriesMedianIntervalTest, a_stall_moves_nothing) {
+  std::vector<double> values(25);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 5);
+  const auto before = series_median_interval(values);
+  values[7] = 1e9;
+
+  EXPECT_LE(series_median_interval(values)->high, before->high + 2);
+}
+
+// A walk that comes back to 0 (first-order autoregressive, 0.9).
+TEST(SeriesMedianIntervalTest, of_a_walk_that_comes_back_seldom_leaves_out_the_true_median) {
+  std::mt19937 random(7);
+  std::normal_distribution<double> kick;
+  constexpr int kRuns = 400;
+  int wrong = 0, wrong_alone = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<double> values;
+    double at = 0;
+    for (int i = 0; i < 256; ++i) values.push_back(at = 0.9 * at + kick(random));
+    const auto misses = [](const MedianInterval& one) { return one.low > 0 || one.high < 0; };
+    wrong += misses(*series_median_interval(values));
+    wrong_alone += misses(*median_interval(values));
+  }
+
+  EXPECT_GT(wrong_alone, kRuns / 2);
+  EXPECT_LT(wrong, kRuns / 4);
 }
 
 }  // namespace
