@@ -24,7 +24,10 @@ core::ExitCode code_of(const std::vector<doctor::Finding>& findings) {
 // By rank 0, which has seen everything.
 void tell(const DoctorOptions& options, const doctor::JobFacts& job,
           const std::vector<doctor::Finding>& findings) {
-  fmt::print("{}", doctor::text_of(job, findings, {.color = detect_terminal(1).color}));
+  const Terminal terminal = detect_terminal(1);
+  fmt::print("{}", doctor::text_of(
+                       job, findings,
+                       {.color = terminal.color, .width_columns = terminal.text_width_columns()}));
   std::fflush(stdout);
   if (!options.json.empty())
     core::write_file_atomically(options.json, doctor::json_of(job, findings));

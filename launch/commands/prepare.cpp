@@ -16,6 +16,7 @@
 #include "launch/commands/one_process.hpp"
 #include "launch/options/prepare_options.hpp"
 #include "launch/process/stop_request.hpp"
+#include "launch/reporting/terminal.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -51,20 +52,20 @@ std::string text_of(const data::PrepareProgress& progress) {
 class ProgressLine {
  public:
   void show(const data::PrepareProgress& progress) {
-    if (interactive_) return core::print_remark("\r" + text_of(progress));
+    if (terminal_.interactive) return core::print_remark(terminal_.redrawn(text_of(progress)));
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < kInterval) return;
     last_ = now;
     core::print_remark(fmt::format("prepare: {}\n", text_of(progress)));
   }
   void clear() const {
-    if (interactive_) core::print_remark("\r\033[K");
+    if (terminal_.interactive) core::print_remark(terminal_.redrawn(""));
   }
 
  private:
   static constexpr std::chrono::seconds kInterval{3};
 
-  bool interactive_ = isatty(STDERR_FILENO) != 0;
+  Terminal terminal_ = detect_terminal(STDERR_FILENO);
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -40,6 +41,17 @@ int Terminal::current_width_columns() const {
   // The terminal's own, where this is it, changes with its window.
   if (const int columns = columns_of(fd); columns > 0) return columns;
   return width_columns > 0 ? width_columns : kUnknown;
+}
+
+std::size_t Terminal::text_width_columns() const {
+  constexpr int kNarrowest = 40, kWidest = 100;  // below, a word a line says no more
+  if (!interactive) return kWidest;
+  return static_cast<std::size_t>(std::clamp(current_width_columns(), kNarrowest, kWidest));
+}
+
+std::string Terminal::redrawn(const std::string& line) const {
+  const int width = std::max(current_width_columns(), 1);
+  return "\r" + line.substr(0, static_cast<std::size_t>(width - 1)) + "\033[K";
 }
 
 // Open MPI gives every rank a pseudo-terminal without a size, whatever mpirun itself writes to.

@@ -1,6 +1,9 @@
 // What the other end of a descriptor can show.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 namespace sidestream::launch {
 
 struct Terminal {
@@ -11,6 +14,10 @@ struct Terminal {
   int width_columns = 0;     // 0: ask the terminal each time, it may be resized
 
   int current_width_columns() const;
+  // Of reports: as wide as the terminal, 100 columns at most, and where nobody looks.
+  std::size_t text_width_columns() const;
+  // A line of ASCII in place of the one before, cut so that it stays one line.
+  std::string redrawn(const std::string& line) const;
 };
 
 Terminal detect_terminal(int fd);

@@ -215,7 +215,9 @@ int run_compare(const CompareOptions& options) {
       core::print_remark(fmt::format("sidestream-trace: {}\n", decision.reason));
     return static_cast<int>(decision.code);
   }
-  const report::TextStyle style{.width_columns = 100, .color = detect_terminal(1).color};
+  const Terminal terminal = detect_terminal(1);
+  const report::TextStyle style{.width_columns = terminal.text_width_columns(),
+                                .color = terminal.color};
   const std::string text = verification_text(result, decision, style);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return static_cast<int>(decision.code);

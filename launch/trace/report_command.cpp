@@ -22,7 +22,6 @@ namespace sidestream::launch {
 
 namespace {
 
-constexpr std::size_t kWidthColumns = 100;
 constexpr std::size_t kTop = 5;  // operations
 
 // Before the files are read: a wrong name should not cost a minute.
@@ -116,11 +115,13 @@ int run_report(const ReportOptions& options) {
   if (!options.csv.empty()) report::write_csv_folder(run.findings(), options.csv);
   if (options.quiet) return check_mfu(run, options);
   const Terminal terminal = detect_terminal(1);
-  const report::TextStyle style{.width_columns = kWidthColumns, .color = terminal.color};
+  const report::TextStyle style{.width_columns = terminal.text_width_columns(),
+                                .color = terminal.color};
   const std::string text =
       tables.empty()
           ? report::text_report(run.analysis(), run.metrics(), style) + "\n" +
-                short_causes_text(longest_operations(run, counters, kTop), kWidthColumns) + "\n" +
+                short_causes_text(longest_operations(run, counters, kTop), style.width_columns) +
+                "\n" +
                 advice::advice_text(run.advice(), style,
                                     report::missing_figures(run.analysis(), run.metrics()))
           : text_of_tables(run.findings(), tables,

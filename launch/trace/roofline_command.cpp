@@ -43,11 +43,12 @@ int run_roofline(const RooflineOptions& options) {
                        static_cast<std::size_t>(options.operations), run.analysis(), run.facts());
   if (!options.html.empty())
     write_roofline_page(options.html, folder_name(options.inputs.front()), run, counters, commands);
-  constexpr std::size_t kWidth = 100;
-  const report::TextStyle style{.width_columns = kWidth, .color = detect_terminal(1).color};
+  const Terminal terminal = detect_terminal(1);
+  const std::size_t width = terminal.text_width_columns();
+  const report::TextStyle style{.width_columns = width, .color = terminal.color};
   const std::string text = report::text_of(roofline_table(points), style) + "\n" +
-                           causes_text(points, kWidth) + "\n" +
-                           roofs_text(run.facts().ceilings, kWidth) + ncu_text(commands, run);
+                           causes_text(points, width) + "\n" +
+                           roofs_text(run.facts().ceilings, width) + ncu_text(commands, run);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kWidthColumns = 100;
+constexpr std::size_t kWidthColumns = 100;  // of the file
 
 std::string side_text(const VerifyOptions& options, const std::vector<std::string>& flags) {
   std::vector<std::string> words = {"--config", options.config.string()};
@@ -109,7 +109,9 @@ int write_reports(const VerifyOptions& options, const OutputFolder& folder,
   core::write_file_atomically(folder.file("report.md"), verification_markdown(result, decision));
   core::write_file_atomically(folder.file("report.txt"), plain);
   append_decision(log, options.output, result, decision);
-  const report::TextStyle style{.width_columns = kWidthColumns, .color = detect_terminal(1).color};
+  const Terminal terminal = detect_terminal(1);
+  const report::TextStyle style{.width_columns = terminal.text_width_columns(),
+                                .color = terminal.color};
   fmt::print("\n{}\nreports: {}\n", verification_text(result, decision, style),
              folder.file("report.{html,json,md,txt}").string());
   return static_cast<int>(decision.code);

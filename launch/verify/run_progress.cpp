@@ -67,9 +67,7 @@ std::string RunProgress::time_left() const {
 }
 
 void RunProgress::redraw(const std::string& line) {
-  const int width = terminal_.current_width_columns();
-  const std::string text = width > 1 ? line.substr(0, static_cast<std::size_t>(width - 1)) : line;
-  fmt::print("\r{}\033[K", text);
+  fmt::print("{}", terminal_.redrawn(line));
   std::fflush(stdout);
 }
 

@@ -189,6 +189,7 @@ TEST(TerminalTest, detect_pipe_is_not_interactive) {
   EXPECT_FALSE(terminal.interactive);
   EXPECT_FALSE(terminal.color);
   EXPECT_EQ(terminal.current_width_columns(), 80);
+  EXPECT_EQ(terminal.text_width_columns(), 100u) << "for whoever reads the file";
 }
 
 class PseudoTerminalTest : public ::testing::Test {
@@ -240,6 +241,29 @@ TEST_F(PseudoTerminalTest, width_follows_the_window) {
   set_columns(80);
 
   EXPECT_EQ(terminal.current_width_columns(), 80);
+}
+
+TEST_F(PseudoTerminalTest, text_is_as_wide_as_the_terminal_and_no_wider_than_it_is_read_well) {
+  for (const auto& [columns, of_text] :
+       {std::pair<unsigned short, std::size_t>{72, 72}, {250, 100}, {8, 40}}) {
+    set_columns(columns);
+    EXPECT_EQ(detect_terminal(secondary_).text_width_columns(), of_text) << columns;
+  }
+}
+
+TEST_F(PseudoTerminalTest, a_line_that_is_drawn_again_stays_one_line) {
+  set_columns(8);
+  const Terminal terminal = detect_terminal(secondary_);
+
+  EXPECT_EQ(terminal.redrawn("12.5 % of 3 MB"), "\r12.5 % \033[K");
+  EXPECT_EQ(terminal.redrawn(""), "\r\033[K");
+}
+
+TEST_F(PseudoTerminalTest, nothing_is_drawn_again_on_a_dumb_terminal) {
+  set_columns(80);
+  setenv("TERM", "dumb", 1);
+
+  EXPECT_FALSE(detect_terminal(secondary_).interactive);
 }
 
 TEST_F(PseudoTerminalTest, detect_terminal_of_an_mpi_launcher_is_interactive_only_when_told) {
