@@ -110,8 +110,9 @@ std::string causes_text(const std::vector<advice::RooflinePoint>& points, std::s
 
 std::string roofs_text(const std::optional<advice::Ceilings>& ceilings, std::size_t width) {
   if (!ceilings)
-    return "Roofs: not measured; `sidestream bench ceilings` measures them on the machine of the "
-           "run\n";
+    return report::wrapped(
+        "Roofs: not measured; `sidestream bench ceilings` measures them on the machine of the run",
+        width, 2);
   std::string text = "Roofs: ";
   for (const auto& [dtype, peak] : ceilings->flops_per_s)
     add_roof(text, *ceilings, dtype, report::rate_text(peak, "FLOP/s"));

@@ -1,13 +1,20 @@
 """What `sidestream-trace report` says: against counting (tests/reference/trace_truth.py), PyTorch's FLOP counter, and
 itself in its three forms (text, JSON, CSV)."""
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import re
 import statistics
+import struct
+import subprocess
 import sys
+import termios
 import unittest
 
-from support import ROOT, TraceTest, complete, read_csv, run, step_events, trace, write
+from support import PROGRAM, ROOT, TraceTest, complete, read_csv, run, step_events, trace, write
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import trace_truth  # noqa: E402
@@ -179,6 +186,30 @@ class ReportTest(TraceTest):
             for line in text.splitlines():
                 if not line.startswith(("warning", "left out", "GPU busy")):
                     self.assertLessEqual(len(line), 100, line)
+
+    def test_text_is_as_wide_as_the_terminal(self):
+        for words in (["report", DATA / "trainer_cpu_2ranks"], ["roofline", DATA / "trainer_cpu_2ranks"]):
+            narrow, plain, wide = (self.on_a_terminal(columns, *words) for columns in (72, 100, 300))
+            self.assertEqual(wide, plain, "longer lines are hard to read")
+            self.assertLess(len(plain), len(narrow))
+            sentences = [line for line in narrow if line.startswith(("- ", "1. ", "2. ", "Roofs", "    "))]
+            self.assertGreater(len(sentences), 2)
+            self.assertLessEqual(max(map(len, sentences)), 72)
+
+    def on_a_terminal(self, columns, *words):
+        """Lines of the program on a terminal so wide."""
+        primary, secondary = pty.openpty()
+        fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+        with subprocess.Popen([str(PROGRAM), *map(str, words)], stdout=secondary, env=environment) as process:
+            os.close(secondary)
+            text = b""
+            with contextlib.suppress(OSError):  # what reading ends with
+                while piece := os.read(primary, 1 << 16):
+                    text += piece
+        os.close(primary)
+        self.assertEqual(process.returncode, 0)
+        return text.decode().splitlines()
 
     def test_tables_on_the_terminal(self):
         text = self.succeed("report", DATA / "torch_cpu", "--tables", "operators,memory_peaks", "--rows", "3").stdout

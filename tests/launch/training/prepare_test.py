@@ -1,13 +1,18 @@
 """`prepare` without a terminal says how far it is; interrupted, it leaves nothing behind, and it clears up after the killed."""
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import socket
+import struct
+import subprocess
 import sys
+import termios
 import time
 
 from support import (BINARY, ROOT, TINY, check, checkpoint, environment, faulty_environment, may_mount, run, run_command, running, train,
@@ -54,6 +59,32 @@ def check_interrupted(root, text):
         check(code == 128 + number, f"ended with {code} after {number!r}\n{said.read_text()}")
         check(not staged.exists() and not (root / "out").exists(), f"left behind after {number!r}: {list(root.iterdir())}")
         check(len(progress_in(said)) <= took_s / 3 + 1, f"{took_s:.1f} s without a terminal: {said.read_text()}")
+
+
+def on_a_terminal(root, name, kind, columns):
+    """What a short call says to a terminal of this kind, so wide."""
+    primary, secondary = pty.openpty()
+    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    words = [str(word) for word in (BINARY, "prepare", "--input", root / "short.txt", "--output", root / name)]
+    with subprocess.Popen(words, env={**environment(), "TERM": kind}, stdout=subprocess.DEVNULL, stderr=secondary) as process:
+        os.close(secondary)
+        said = b""
+        with contextlib.suppress(OSError):  # what reading ends with
+            while piece := os.read(primary, 1 << 16):
+                said += piece
+    os.close(primary)
+    check(process.returncode == 0, f"ended with {process.returncode}: {said}")
+    return said.decode()
+
+
+def check_terminals(root):
+    """One line that changes, no wider than the terminal; a dumb one gets none of it."""
+    (root / "short.txt").write_text("Some words of a text.\n" * 5000)
+    narrow = on_a_terminal(root, "narrow", "xterm", 20)
+    drawn = [part.replace("\033[K", "") for part in narrow.split("\r")]
+    check(any(" % of " in part for part in drawn) and max(map(len, drawn)) < 20, repr(narrow))
+    dumb = on_a_terminal(root, "dumb", "dumb", 80)
+    check("\033" not in dumb and " % of " not in dumb, repr(dumb))
 
 
 def check_killed(root, text):
@@ -154,6 +185,7 @@ def main():
         root = pathlib.Path(folder)
         make_tokenizer(root)
         check_unreadable(root)
+        check_terminals(root)
         text = make_input(root)
         check_interrupted(root, text)
         check_killed(root, text)
