@@ -71,7 +71,9 @@ Setting<Options> train_flags_of(Flag flag, Access access) {
 SettingGroup<Options> runs_group() {
   return {"The two sides",
           {text<Options>(
-               {"config", "FILE", "configuration of both sides", "must be given"},
+               {"config", "FILE",
+                "configuration of both sides, without its resume, record and sample-hz",
+                "must be given"},
                [](auto& o) -> auto& { return o.config; }),
            train_flags_of(
                {"base", "FLAGS", "flags of `train` for the base, in quotes", "none"},
