@@ -12,6 +12,13 @@ namespace sidestream::comm {
 // A raw CUDA stream (cudaStream_t) as an opaque handle; null on host ranks.
 using Stream = void*;
 
+// That of a device for a handle in which null is the default stream, as LibTorch's is: under the
+// name that CUDA has for it beside null (cudaStreamLegacy of driver_types.h).
+inline Stream device_stream(void* handle) noexcept {
+  constexpr std::uintptr_t kLegacyDefault = 1;
+  return handle != nullptr ? handle : reinterpret_cast<Stream>(kLegacyDefault);
+}
+
 // CLOCK_MONOTONIC.
 struct WorkSpan {
   std::int64_t begin_ns = 0;  // when the operation was the first in its rank's queue

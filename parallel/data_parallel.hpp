@@ -16,8 +16,8 @@
 // does not see a parameter or submodule that another has replaced); values change in states(),
 // followed by refresh_parameters(). Buffers such as BatchNorm's running statistics are each rank's
 // own after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory
-// of gradients and shared weights is the communicator's, and stays until its end. Where ranks keep
-// slices of the state, weights move with the order of the buckets (before step 2, in
+// of gradients is the communicator's, and stays until its end; that of shared weights lives as long
+// as a tensor that lies there. Where ranks keep slices of the state, weights move with the order of the buckets (before step 2, in
 // set_bucket_order()): the parameters follow, aliases of them do not. Each step begins without
 // gradients: zero_grad() is not needed, and between micro-steps an Error of backward or of
 // finish_backward(). The module's gradients are undefined after its end. The communicator must

@@ -128,7 +128,10 @@ class DataParallel::Impl {
 
   double grad_norm() const {
     order_.require(StepPhase::kReduced, "grad_norm()", "finish_backward()");
-    return update_->grad_norm(average());
+    const double norm = update_->grad_norm(average());
+    // What a device was told of an update is gone then.
+    if (request_.step == steps_taken_ + 1) update_->prepare(request_);
+    return norm;
   }
 
   void prepare_update(double learning_rate) {

@@ -19,7 +19,7 @@ DeviceTools DeviceTools::of(const torch::Device& device) {
   if (device.is_cpu()) return {};
   const CurrentStream current_stream = [device] {
     const c10::impl::VirtualGuardImpl guard(device.type());
-    return comm::Stream(guard.getStream(device).native_handle());
+    return comm::device_stream(guard.getStream(device).native_handle());
   };
   return {.kernels = optim::make_device_kernels(),
           .current_stream = current_stream,

@@ -14,7 +14,7 @@ void Windows::add(void* memory, std::size_t bytes, const Link::Look& look) {
         },
         look);
   } catch (const std::exception&) {
-    by_memory_.erase(entry);
+    unsettled_.push_back(by_memory_.extract(entry));
     throw;
   }
   if (entry->second == nullptr) by_memory_.erase(entry);

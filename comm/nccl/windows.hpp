@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <vector>
 
 #include "comm/nccl/api.hpp"
 #include "comm/nccl/link.hpp"
@@ -31,6 +32,8 @@ class Windows {
  private:
   Link& link_;
   std::map<void*, Window> by_memory_;
+  // Of calls that ended in an error: NCCL may be at it until the link is gone.
+  std::vector<std::map<void*, Window>::node_type> unsettled_;
 };
 
 }  // namespace sidestream::comm::nccl

@@ -301,6 +301,22 @@ void Checkpointer::note_type_of_moments(const checkpoint::TensorSet& files,
                   are_narrow ? "rounded to nearest even" : "widened, which changes no number"));
 }
 
+// As before the first step, which another optimizer may take than the one that was saved.
+void Checkpointer::clear_moments() const {
+  const torch::NoGradGuard no_grad;
+  const auto states = replicas_.states();
+  if (!replicas_.shards_state()) {
+    for (const NamedTensor& moment : moments_of(states, *config_.model)) moment.tensor.zero_();
+    return;
+  }
+  const TensorsByName shapes = by_name(moments_of(states, *config_.model));
+  replicas_.load_states([&](const std::string& kind, const std::string& parameter) {
+    if (kind.empty()) return torch::Tensor();
+    const torch::Tensor& shape = shapes.at(stored_name(kind, parameter));
+    return torch::zeros(shape.sizes(), torch::dtype(shape.dtype()));
+  });
+}
+
 void Checkpointer::load(const checkpoint::TensorSet& weights,
                         const checkpoint::TensorSet* moments) const {
   read_all(weights, config_.model->constants());
@@ -341,6 +357,7 @@ TrainingState Checkpointer::restore(const checkpoint::Checkpoint& checkpoint,
     if (state.step > 0) moments = checkpoint::TensorSet::open_optimizer(checkpoint);
     if (moments) note_type_of_moments(*moments, notes);
     load(weights, moments ? &*moments : nullptr);
+    if (!moments && replicas_.steps_taken() > 0) clear_moments();
   });
   replicas_.refresh_parameters();
   restore_loss_scale(state);

@@ -115,6 +115,7 @@ class Checkpointer {
   void load(const checkpoint::TensorSet& weights, const checkpoint::TensorSet* moments) const;
   void load_slices(const checkpoint::TensorSet& weights,
                    const checkpoint::TensorSet* moments) const;
+  void clear_moments() const;
   void start_commit();
 
   CheckpointerConfig config_;

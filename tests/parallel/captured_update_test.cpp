@@ -215,5 +215,25 @@ TEST_F(CapturedUpdateTest, abandoned_step_leaves_the_next_one_as_it_would_have_b
   EXPECT_EQ(state_with(true), state_with(false));
 }
 
+TEST_F(CapturedUpdateTest, norm_that_is_asked_for_before_a_prepared_update_leaves_it_as_it_was) {
+  const auto state_with = [this](bool asks) {
+    ToyNet net(0);
+    parallel::DataParallel replicas(net, communicator, {},
+                                    {.kernels = std::make_shared<optim::HostKernels>(),
+                                     .current_stream = [this] { return compute; }});
+    for (int step = 1; step <= 3; ++step) {
+      replicas.prepare_update(rate(step));
+      replicas.begin_micro_step(0);
+      loss_of(net).backward();
+      replicas.finish_backward();
+      if (asks) EXPECT_GT(replicas.grad_norm(), 0);
+      replicas.update_prepared();
+    }
+    return state_of(replicas);
+  };
+
+  EXPECT_EQ(state_with(true), state_with(false));
+}
+
 }  // namespace
 }  // namespace sidestream::test

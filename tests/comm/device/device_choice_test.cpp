@@ -24,6 +24,14 @@ Topology topology_of(std::vector<std::string> hosts) {
   return {.size = static_cast<int>(hosts.size()), .hosts = std::move(hosts)};
 }
 
+// A collective orders itself behind no computation where the stream is null.
+TEST(DeviceStreamTest, default_stream_of_libtorch_has_a_handle_that_is_not_null) {
+  int stream = 0;
+
+  EXPECT_NE(device_stream(nullptr), nullptr);
+  EXPECT_EQ(device_stream(&stream), &stream);
+}
+
 TEST(DeviceChoiceTest, find_takes_the_gpu_with_the_number_of_the_rank_on_its_node) {
   cuda::FakeDriver driver;
   driver.devices = 4;

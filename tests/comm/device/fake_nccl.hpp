@@ -79,6 +79,8 @@ class FakeNccl : public Api {
     ++destroyed;
   }
   void abort(Comm) noexcept override {
+    if (late_window_ != nullptr) *late_window_ = nullptr;  // NCCL is at it until here
+    late_window_ = nullptr;
     forget_windows();
     ++aborted;
     while (holds_abort) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -122,6 +124,7 @@ class FakeNccl : public Api {
       ++windows;
     }
     polls_ = polls_until_registered;
+    if (polls_ < 0) late_window_ = window;
     return {};
   }
   Result deregister_window(Window window, Comm) override {
@@ -163,6 +166,7 @@ class FakeNccl : public Api {
   std::string async_failure_;
   std::map<const std::byte*, std::size_t> registered_;  // bytes, by where it begins
   int polls_ = 0;
+  Window* late_window_ = nullptr;
 };
 
 }  // namespace sidestream::comm::nccl

@@ -86,6 +86,26 @@ TEST_P(InterruptedModuleTest, run_has_the_bits_of_one_that_was_not_interrupted) 
   }
 }
 
+// Moments of the steps that are taken back go with them.
+TEST_P(InterruptedModuleTest, back_at_step_0_it_has_the_bits_of_one_that_never_left) {
+  const ScratchFolder folder;
+  run_ranks(2, [&](ThreadCommunicator& communicator) {
+    Network network(communicator.rank());
+    parallel::DataParallel replicas(network, communicator, GetParam().saving);
+    ModuleCheckpoint checkpoint(folder.path(), communicator, network, replicas);
+    checkpoint.save();
+    train(network, replicas, communicator, 3);
+    const auto expected = bits_of(network, replicas);
+    train(network, replicas, communicator, 5);
+
+    checkpoint.restore();
+
+    EXPECT_EQ(replicas.steps_taken(), 0);
+    train(network, replicas, communicator, 3);
+    EXPECT_EQ(bits_of(network, replicas), expected);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Configurations, InterruptedModuleTest, testing::ValuesIn(configurations()),
                          [](const auto& instance) { return instance.param.name; });
 
