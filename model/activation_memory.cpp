@@ -70,22 +70,34 @@ std::int64_t kept_block_bytes(const ModelConfig& config, const StepShape& shape)
   return bytes;
 }
 
+// The gradient of a matrix of T x T of each head, which LibTorch's attention with dropout has.
+std::int64_t scores_gradient_bytes(const ModelConfig& config, const StepShape& shape) {
+  if (config.dropout == 0 || !shape.on_cpu || !has_attention(config)) return 0;
+  return config.heads * shape.sequence_length * kFloatBytes;
+}
+
 // Gradients in the MLP's backward: of its output, of the residual stream, of both sides of the
-// GELU, of its input; and what was not kept.
+// GELU, of its input; those of attention's are no more, but for its scores. And what was not kept.
 std::int64_t working_block_bytes(const ModelConfig& config, const StepShape& shape) {
-  const std::int64_t gradients = 11 * config.width * shape.element_bytes;
+  const std::int64_t e = shape.element_bytes, gradients = 11 * config.width * e;
+  const std::int64_t mlp_again = 5 * config.width * e;
+  const std::int64_t scores = scores_gradient_bytes(config, shape);
   switch (config.recompute) {
     case Recompute::kNone:
     case Recompute::kActivations:
-      return gradients;
+      return gradients + scores;
     case Recompute::kMlp:
-    case Recompute::kAttention:
-      return gradients + 5 * config.width * shape.element_bytes;
+      return gradients + std::max(mlp_again, scores);
+    case Recompute::kAttention: {
+      const bool again = has_attention(config);
+      const std::int64_t attention_again = again ? attention_bytes(config, shape) + scores : 0;
+      return gradients + std::max(mlp_again, attention_again);
+    }
     case Recompute::kBlocks: {
       // What comes from the host makes the next block's input and its norm again, too.
       const bool next = config.residuals == ResidualPlace::kHost;
-      return gradients + whole_block_bytes(config, shape) +
-             (next ? 2 * config.width * shape.element_bytes : 0);
+      return gradients + whole_block_bytes(config, shape) + scores +
+             (next ? 2 * config.width * e : 0);
     }
   }
   return gradients;

@@ -116,7 +116,7 @@ void adamw_update(const AdamWRange<Gradient, Moment, Low>& range, const AdamWCoe
 void AdamWConfig::validate() const {
   require_in_range("--beta1", beta1, {.low = 0, .high = 1, .high_end = End::kOpen});
   require_in_range("--beta2", beta2, {.low = 0, .high = 1, .high_end = End::kOpen});
-  require_in_range("--eps", eps, {.low = 0, .high = 1});
+  require_in_range("--eps", eps, {.low = kSmallestEps, .high = 1});
   require_in_range("--weight-decay", weight_decay, {.low = 0, .high = 1e3});
 }
 

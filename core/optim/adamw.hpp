@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "core/base/dtype.hpp"
@@ -14,6 +15,9 @@
 #include "core/optim/stochastic_rounding.hpp"
 
 namespace sidestream::optim {
+
+// Below it a moment of zero would be divided by zero in fp32, where denormals may count as zero.
+constexpr double kSmallestEps = std::numeric_limits<float>::min();
 
 struct AdamWConfig {
   double beta1 = 0.9;

@@ -56,9 +56,6 @@ Setting<Options> algorithm() {
       [](auto& o) -> auto& { return o.parallel.optimizer.algorithm; });
 }
 
-// Below it a moment of zero would be divided by zero in fp32, where denormals may count as zero.
-constexpr double kSmallestEps = std::numeric_limits<float>::min();
-
 constexpr NumberRange kBelowOne{.min = 0, .max = 1, .max_bound = Bound::kExcluded};
 
 }  // namespace
@@ -96,7 +93,7 @@ SettingGroup<TrainOptions> optimizer_settings() {
            [](auto& o) -> auto& { return o.parallel.optimizer.beta2; }, kBelowOne),
        number<Options>({"eps", "X", "AdamW: added to the root of the second moment"},
                        [](auto& o) -> auto& { return o.parallel.optimizer.eps; },
-                       {.min = kSmallestEps, .max = 1}),
+                       {.min = optim::kSmallestEps, .max = 1}),
        number<Options>(
            {"momentum", "X", "SGD: momentum"},
            [](auto& o) -> auto& { return o.parallel.optimizer.momentum; }, kBelowOne),

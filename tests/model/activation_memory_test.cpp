@@ -46,7 +46,7 @@ Measured measure(const ModelConfig& config, at::ScalarType dtype) {
   model->to(dtype);
   if (config.residuals == ResidualPlace::kHost)
     model->keep_residuals_in(std::make_shared<ResidualStore>(std::make_shared<core::LateCopies>()));
-  const Tensor x = torch::randint(512, {kBatch, kTime}, torch::kLong);
+  const Tensor x = torch::randint(512, {kBatch, config.context_length}, torch::kLong);
   for (Tensor& parameter : model->parameters())
     parameter.mutable_grad() = torch::zeros_like(parameter);
   const auto meter = std::make_shared<test::TensorMeter>();
@@ -65,7 +65,7 @@ Measured measure(const ModelConfig& config, at::ScalarType dtype) {
 std::size_t planned(const ModelConfig& config, at::ScalarType dtype) {
   return activation_memory(config,
                            {.batch = kBatch,
-                            .sequence_length = kTime,
+                            .sequence_length = config.context_length,
                             .element_bytes = static_cast<std::int64_t>(c10::elementSize(dtype))})
       .peak();
 }
@@ -113,6 +113,17 @@ TEST(ActivationMemoryTest, peak_of_an_odd_width_is_that_of_plain_operators) {
 TEST(ActivationMemoryTest, peak_with_dropout_is_near_the_measured_one) {
   for (const Recompute level : kLevels)
     expect_within(config_of(level, FusedOps::kOff, 0.1), at::kFloat, 0.35);
+}
+
+// Where matrices of T x T are most of it.
+TEST(ActivationMemoryTest, peak_with_dropout_of_long_samples_is_near_the_measured_one) {
+  for (const FusedOps fused : {FusedOps::kOn, FusedOps::kOff}) {
+    for (const Recompute level : kLevels) {
+      ModelConfig config = config_of(level, fused, 0.1);
+      config.context_length = 256;
+      expect_within(config, at::kFloat, 0.2);
+    }
+  }
 }
 
 TEST(ActivationMemoryTest, peak_with_inputs_on_the_host_is_near_the_measured_one) {

@@ -189,6 +189,7 @@ struct DeviceKernelsTest : testing::TestWithParam<bool> {
     expect_near(device.weights.get(), host.weights);
     expect_near(device.first.get(), host.first);
     expect_near(device.second.get(), host.second);
+    expect_nearly_all_same(device.low.get(), host.low);
     const StepScalars found = device.scalars.get()[0];
     EXPECT_NEAR(found.grad_norm, host.scalars[0].grad_norm, 1e-12 * host.scalars[0].grad_norm);
     EXPECT_EQ(found.first_bad_step, 0);
@@ -253,6 +254,7 @@ TEST_P(DeviceKernelsTest, narrow_moments_have_the_bits_of_the_processor) {
   expect_near(device.weights.get(), host.weights);
   expect_nearly_all_same(device.narrow_first.get(), host.narrow_first);
   expect_nearly_all_same(device.narrow_second.get(), host.narrow_second);
+  expect_nearly_all_same(device.low.get(), host.low);
 }
 
 TEST_P(DeviceKernelsTest, rounding_has_the_bits_of_the_processor) {
