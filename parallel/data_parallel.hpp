@@ -17,12 +17,12 @@
 // followed by refresh_parameters(). Buffers such as BatchNorm's running statistics are each rank's
 // own after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory
 // of gradients is the communicator's, and stays until its end; that of shared weights lives as long
-// as a tensor that lies there. Where ranks keep slices of the state, weights move with the order of the buckets (before step 2, in
-// set_bucket_order()): the parameters follow, aliases of them do not. Each step begins without
-// gradients: zero_grad() is not needed, and between micro-steps an Error of backward or of
-// finish_backward(). The module's gradients are undefined after its end. The communicator must
-// outlive it. Destroyed inside a step, it tells the peers; a program that knows the cause calls
-// Communicator::announce_failure itself before that.
+// as a tensor that lies there. Where ranks keep slices of the state, weights move with the order of
+// the buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do
+// not. Each step begins without gradients: zero_grad() is not needed, and between micro-steps an
+// Error of backward or of finish_backward(). The module's gradients are undefined after its end.
+// The communicator must outlive it. Destroyed inside a step, it tells the peers; a program that
+// knows the cause calls Communicator::announce_failure itself before that.
 #pragma once
 
 #include <cstdint>
