@@ -70,37 +70,45 @@ std::int64_t kept_block_bytes(const ModelConfig& config, const StepShape& shape)
   return bytes;
 }
 
-// The gradient of a matrix of T x T of each head, which LibTorch's attention with dropout has.
-std::int64_t scores_gradient_bytes(const ModelConfig& config, const StepShape& shape) {
-  if (config.dropout == 0 || !shape.on_cpu || !has_attention(config)) return 0;
-  return config.heads * shape.sequence_length * kFloatBytes;
+// Gradients in attention's backward: of what goes in and comes out, and, where LibTorch's operators
+// do it, of a matrix of T x T of each head.
+std::int64_t attention_gradient_bytes(const ModelConfig& config, const StepShape& shape) {
+  if (!has_attention(config)) return 0;
+  const bool has_scores = config.dropout > 0 && shape.on_cpu;
+  return 5 * config.width * shape.element_bytes +
+         (has_scores ? config.heads * shape.sequence_length * kFloatBytes : 0);
 }
 
 // Gradients in the MLP's backward: of its output, of the residual stream, of both sides of the
-// GELU, of its input; those of attention's are no more, but for its scores. And what was not kept.
+// GELU, of its input. LibTorch's operators on the processor have let go of what comes out of the
+// GELU by then.
+std::int64_t mlp_gradient_bytes(const ModelConfig& config, const StepShape& shape) {
+  const bool lets_go = shape.on_cpu && !runs_fused(config, shape);
+  return (lets_go ? 7 : 11) * config.width * shape.element_bytes;
+}
+
+// Gradients of the MLP or of attention, whose backward comes after it. And what was not kept.
 std::int64_t working_block_bytes(const ModelConfig& config, const StepShape& shape) {
-  const std::int64_t e = shape.element_bytes, gradients = 11 * config.width * e;
+  const std::int64_t e = shape.element_bytes, mlp = mlp_gradient_bytes(config, shape);
   const std::int64_t mlp_again = 5 * config.width * e;
-  const std::int64_t scores = scores_gradient_bytes(config, shape);
+  const std::int64_t attention = attention_gradient_bytes(config, shape);
   switch (config.recompute) {
     case Recompute::kNone:
     case Recompute::kActivations:
-      return gradients + scores;
+      return std::max(mlp, attention);
     case Recompute::kMlp:
-      return gradients + std::max(mlp_again, scores);
-    case Recompute::kAttention: {
-      const bool again = has_attention(config);
-      const std::int64_t attention_again = again ? attention_bytes(config, shape) + scores : 0;
-      return gradients + std::max(mlp_again, attention_again);
-    }
+      return std::max(mlp + mlp_again, attention);
+    case Recompute::kAttention:
+      return std::max(mlp + mlp_again,
+                      has_attention(config) ? attention + attention_bytes(config, shape) : 0);
     case Recompute::kBlocks: {
       // What comes from the host makes the next block's input and its norm again, too.
       const bool next = config.residuals == ResidualPlace::kHost;
-      return gradients + whole_block_bytes(config, shape) + scores +
+      return std::max(mlp, attention) + whole_block_bytes(config, shape) +
              (next ? 2 * config.width * e : 0);
     }
   }
-  return gradients;
+  return mlp;
 }
 
 // Rows of logits that are there at once.

@@ -1,6 +1,7 @@
 // Optimizer, schedule and evaluation.
 #include <limits>
 
+#include "core/optim/adamw.hpp"
 #include "launch/options/train_settings.hpp"
 
 namespace sidestream::launch::detail {
