@@ -38,6 +38,8 @@ class Options:
             fail("--interactive: you start and stop by hand, leave --steps out")
         if not self.interactive:
             self.check_steps()
+        if "" in self.launch_words:
+            fail("--hosts and --hostfile: expected a list such as a:8,b:8, or a file, found ''")
         if self.slurm and self.launch_words:
             fail("--slurm: the allocation names the hosts, leave --hosts out")
         if self.slurm and not shutil.which("srun"):

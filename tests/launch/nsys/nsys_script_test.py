@@ -163,6 +163,8 @@ class NsysCollectTest(unittest.TestCase):
                                (["-np", "2", "--steps", "1:99999999999999999999", "--", "train"], "FIRST:LAST"),
                                (["-np", "0", "--steps", "1:2", "--", "train"], "-np"),
                                (["-np", "2", "--steps", "1:2", "--hosts", "--", "train"], "--hosts needs a value"),
+                               (["-np", "2", "--steps", "1:2", "--hosts", "", "--", "train"], "--hosts and --hostfile: expected"),
+                               (["-np", "2", "--steps", "1:2", "--hostfile", "", "--", "train"], "--hosts and --hostfile: expected"),
                                (["-np", "2", "--steps", "1:2", "--"], "nothing to start"),
                                (["-np", "2", "--steps", "1:2", "--frames", "--", "train"], "--frames"),
                                (["-np", "2", "--steps", "1:2", "--slurm", "--hosts", "a:1", "--", "train"], "--hosts")]:

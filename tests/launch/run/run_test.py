@@ -212,6 +212,16 @@ class RunTest(unittest.TestCase):
         self.assertNotIn("not found", messages)
         self.assert_nothing_is_left(pids)
 
+    def test_setpriv_of_an_old_system(self):
+        """It knows no --pdeathsig, without which ranks run all the same."""
+        setpriv = self.folder / "setpriv"
+        setpriv.write_text("#!/bin/sh\necho \"setpriv: unrecognized option '$1'\" >&2\nexit 1\n")
+        setpriv.chmod(0o755)
+        self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+        result = self.run_to_end(self.command(2, "exit", "3"))
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertNotIn("setpriv", result.stderr)
+
     def test_exit_code_is_that_of_a_rank(self):
         self.assertEqual(self.run_to_end(self.command(2, "exit", "3")).returncode, 3)
         self.assertEqual(self.run_to_end(self.command(2, "exit", "0")).returncode, 0)
@@ -357,6 +367,11 @@ class RunTest(unittest.TestCase):
             ([RUN, "-np", "99999", "--build", str(self.folder), "--", "train"], "the memory of this host holds"),
             ([RUN, "-np", "2", "--"], "nothing to start"),
             ([RUN, "-np"], "needs a number"),
+            ([RUN, "-np", "99999999999999999999", "--build", str(self.folder), "--", "train"], "expected a number of ranks"),
+            ([RUN, "-np", "2", "--patience", "99999999999999999999", "--", "train"], "expected a number of seconds"),
+            ([RUN, "-np", "2", "--hosts"], "--hosts needs a list"),
+            ([RUN, "-np", "2", "--build", str(self.folder), "--hosts", "", "--", "say"], "--hosts needs a list"),
+            ([RUN, "-np", "2", "--build", str(self.folder), "--hostfile", "", "--", "say"], "--hostfile needs a file"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--", "train"], "cannot read"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--hosts", "a", "--", "train"], "exclude each other"),
             ([RUN, "-np", "4", "--hosts", "a:2,b", "--", "train"], "-np 4: --hosts a:2,b has room for 3"),
