@@ -1,4 +1,5 @@
-"""launch/quickstart up to its set-up."""
+"""launch/quickstart up to its set-up, and which ranks it chooses."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -35,12 +36,52 @@ class QuickstartTest(unittest.TestCase):
 
     def test_wrong_flags_are_refused_before_the_set_up(self):
         for flags in ("--ranks", "two"), ("--ranks", "0"), ("--ranks",), ("--baseline-steps", "-3"), ("--baseline-steps", "1.5"), \
+                     ("--ranks", "99999999999999999999"), ("--baseline-steps", "99999999999999999999"), \
                      ("--target-val-loss", "low"), ("--target-val-loss", "0.0"), ("--bundle",), ("--bundle", ""), ("--frob",):
             done, calls = self.run_quickstart(*flags)
             self.assertEqual((done.returncode, calls), (2, []), (flags, done.stdout))
             self.assertIn(f"quickstart: {'unknown option ' if flags == ('--frob',) else ''}{flags[0]}", done.stdout)
         for target in "3", "2.95", ".5", "50":
             self.assertEqual(self.run_quickstart("--target-val-loss", target)[0].returncode, 9)
+
+
+class RanksTest(unittest.TestCase):
+    """On a machine that has two GPUs, with a program that notes its calls and stops where it is to compare."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for name in "launch", "build/release", "data/quickstart", "tools":
+            (self.folder / name).mkdir(parents=True)
+        shutil.copy(ROOT / "launch/quickstart", self.folder / "launch")
+        (self.folder / "data/quickstart/dataset.json").touch()
+        self.program("launch/setup", "")
+        self.program("tools/nvidia-smi", "echo 'GPU 0: Stub'; echo '  MIG 1g.5gb Device 0'; echo 'GPU 1: Stub'")
+        self.program("build/release/sidestream",
+                     "case $1 in --version) echo '  CUDA : 13.0' ;; verify) echo \"$*\" >compared; exit 75 ;; esac")
+
+    def program(self, name, text):
+        (self.folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.folder / name).chmod(0o755)
+
+    def ranks_and_device(self, **more):
+        environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_VISIBLE_DEVICES", "HOME", "XDG_CACHE_HOME")}
+        environment.update(PATH=f"{self.folder}/tools:{os.environ['PATH']}", **more)
+        done = subprocess.run([self.folder / "launch/quickstart"], env=environment, text=True, timeout=60, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 75, done.stdout)
+        words = (self.folder / "compared").read_text().split()
+        return words[words.index("--np") + 1], words[words.index("--device") + 1], done.stdout
+
+    def test_a_rank_for_every_gpu_that_is_shown(self):
+        self.assertEqual(self.ranks_and_device()[:2], ("2", "cuda"))
+        for shown, ranks in {"0": "1", "1": "1", "0,1": "2", " 1, 0": "2", "1,-1,0": "1", "0,2": "1", "GPU-8932f937": "1"}.items():
+            self.assertEqual(self.ranks_and_device(CUDA_VISIBLE_DEVICES=shown)[:2], (ranks, "cuda"), shown)
+
+    def test_where_no_gpu_is_shown_cpu_ranks_train(self):
+        for shown in "", "-1", "none", "2":
+            _, device, said = self.ranks_and_device(CUDA_VISIBLE_DEVICES=shown)
+            self.assertEqual(device, "cpu", shown)
+            self.assertIn(f"CUDA_VISIBLE_DEVICES is '{shown}', which shows none of 2 GPU(s)", said)
 
 
 unittest.main()
