@@ -39,10 +39,12 @@ class HostFile:
     """A host file as mpirun reads it: it is handed on as it is, and only a host that is to be left out makes another of its lines."""
 
     def __init__(self, file):
-        if not os.access(file, os.R_OK):
-            fail(f"--hostfile: cannot read '{file}'")
+        try:  # comments may be of any encoding, and are handed on as they are
+            text = pathlib.Path(file).read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            fail(f"--hostfile: cannot read '{file}': {error.strerror}")
         self.file, self.lines, self.slots, self.given, self.reduced = file, {}, {}, set(), None
-        for line in pathlib.Path(file).read_text().splitlines():
+        for line in text.splitlines():
             words = line.split("#")[0].strip()
             if words:
                 self.add(line, words)
@@ -64,7 +66,7 @@ class HostFile:
 
     def with_only(self, chosen):
         """A file of these hosts' lines, as they were; it goes with this object."""
-        self.reduced = tempfile.NamedTemporaryFile("w", prefix="sidestream-hosts-")
+        self.reduced = tempfile.NamedTemporaryFile("w", prefix="sidestream-hosts-", encoding="utf-8", errors="surrogateescape")
         self.reduced.write("".join(line + "\n" for name, _ in chosen for line in self.lines[name]))
         self.reduced.flush()
         return self.reduced.name

@@ -1,5 +1,4 @@
 """What a call of `train` asks for, as the trainer finds it: the flag, then the configuration file."""
-import os
 import pathlib
 import re
 
@@ -19,9 +18,13 @@ def setting(command, name):
     """Of the flag, or of the configuration file, in which a comment begins after a blank, and not inside of quotes; None if neither has it."""
     given = flag_value(command, name)
     config = flag_value(command, "config")
-    if given is not None or not config or not os.access(config, os.R_OK):
+    if given is not None or not config:
         return given
-    for line in pathlib.Path(config).read_text(errors="replace").splitlines():
+    try:
+        text = pathlib.Path(config).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:  # the trainer says why
+        return None
+    for line in text.splitlines():
         match = re.match(rf'\s*{re.escape(name)}\s*=\s*(?:"([^"]*)"|(.*?))\s*(?:\s#.*)?$', line)
         if match:
             quoted, plain = match.groups()

@@ -373,6 +373,7 @@ class RunTest(unittest.TestCase):
             ([RUN, "-np", "2", "--build", str(self.folder), "--hosts", "", "--", "say"], "--hosts needs a list"),
             ([RUN, "-np", "2", "--build", str(self.folder), "--hostfile", "", "--", "say"], "--hostfile needs a file"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--", "train"], "cannot read"),
+            ([RUN, "-np", "2", "--hostfile", str(self.folder), "--", "train"], "cannot read"),
             ([RUN, "-np", "2", "--hostfile", "/no/such", "--hosts", "a", "--", "train"], "exclude each other"),
             ([RUN, "-np", "4", "--hosts", "a:2,b", "--", "train"], "-np 4: --hosts a:2,b has room for 3"),
         ]:

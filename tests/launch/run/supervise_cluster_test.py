@@ -36,6 +36,15 @@ class SuperviseClusterTest(SuperviseCase):
         self.assertEqual(flag, "--hostfile")
         self.assertEqual(pathlib.Path(reduced).read_text(), "me@a.lan slots=2 max-slots=4  # the first\nc.lan slots = 2\n")
 
+    def test_comments_of_a_host_file_are_of_any_encoding(self):
+        file = self.host_file("a.lan slots=2\nb.lan slots=2\n")
+        line = "c.lan slots=2  # der gr\u00fcne\n".encode("latin-1")
+        pathlib.Path(file).write_bytes(pathlib.Path(file).read_bytes() + line)
+        job = self.supervisor("-np", "4", "--hostfile", file)
+        self.assertEqual(job.hosts, [("a.lan", 2), ("b.lan", 2), ("c.lan", 2)])
+        job.failures = {"a.lan": 2}
+        self.assertEqual(pathlib.Path(job.host_words()[1]).read_bytes(), b"b.lan slots=2\n" + line)
+
     def test_lines_of_a_host_file_without_slots_are_counted(self):
         """As PBS writes them: one a rank."""
         job = self.supervisor("-np", "3", "--hostfile", self.host_file("a.lan\na.lan\nb.lan\nb.lan\nc.lan\nd.lan slots=2\nd.lan\n"))

@@ -138,6 +138,9 @@ class SuperviseTest(SuperviseCase):
         self.assertEqual(str(run_directory(["train"])), "runs/default")
         config.write_text("run-dir = runs/a#1\n")
         self.assertEqual(str(run_directory(["train", "--config", str(config)])), "runs/a#1")
+        config.write_bytes(b"\xef\xbb\xbfrun-dir = runs/of-windows\r\nsteps = 3\r\n")
+        self.assertEqual(str(run_directory(["train", "--config", str(config)])), "runs/of-windows")
+        self.assertEqual(str(run_directory(["train", "--config", str(self.folder)])), "runs/default")
 
     def play_own(self, text):
         """A program of one's own, which is told what comes after -- and nothing else."""
@@ -184,6 +187,7 @@ class SuperviseTest(SuperviseCase):
                                ([*two, "--hosts", "a:x", "--", "train"], "--hosts: expected NAME or NAME:SLOTS, found 'a:x'"),
                                (["--frobnicate", "--", "train"], "unknown option '--frobnicate'"),
                                ([*two, "--hostfile", "/nowhere", "--", "train"], "--hostfile: cannot read '/nowhere'"),
+                               ([*two, "--hostfile", "/tmp", "--", "train"], "--hostfile: cannot read '/tmp': Is a directory"),
                                ([*two, "--program", "/bin/true", "--"], no_folder),
                                ([*two, "--program", "/bin/true", "--run-dir", "", "--"], no_folder),
                                ([*two, "--run-dir", "runs/a", "--", "train"], "--run-dir before -- is for --program")):
