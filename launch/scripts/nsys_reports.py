@@ -106,7 +106,7 @@ def export(nsys, reports):
 def steps_in(database):
     """How many steps' ranges a SQLite file holds; nothing where it cannot be asked."""
     try:
-        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as base:
+        with sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True) as base:
             query = ("select count(*) from NVTX_EVENTS n left join StringIds s on n.textId = s.id "
                      "where n.end is not null and coalesce(s.value, n.text) like 'ProfilerStep#%'")
             return base.execute(query).fetchone()[0]

@@ -3,11 +3,16 @@ are started, which files come out. What a real nsys records is in nsys_test.py."
 
 import os
 import pathlib
+import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "launch/scripts"))
+sys.dont_write_bytecode = True
+from nsys_reports import steps_in  # noqa: E402
 
 NSYS = """#!/usr/bin/env python3
 import itertools, os, subprocess, sys
@@ -172,6 +177,19 @@ class NsysCollectTest(unittest.TestCase):
             self.assertEqual(done.returncode, 2, words)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
             self.assertIn(message, done.stderr)
+
+    def test_steps_are_counted_in_a_folder_of_any_name(self):
+        folder = self.folder / "a#b?c%41"
+        folder.mkdir()
+        base = sqlite3.connect(folder / "rank_00000.sqlite")
+        base.execute("create table StringIds (id integer, value text)")
+        base.execute("create table NVTX_EVENTS (text text, textId integer, end integer)")
+        base.executemany("insert into NVTX_EVENTS values (?, null, 5)", [("ProfilerStep#1",), ("ProfilerStep#2",), ("forward",)])
+        base.commit()
+        base.close()
+
+        self.assertEqual(steps_in(folder / "rank_00000.sqlite"), 2)
+        self.assertFalse((self.folder / "a").exists())
 
 
 if __name__ == "__main__":
