@@ -1,4 +1,5 @@
 """What may not stay in the texts of a trace, and how it goes: paths, hosts, addresses, and the words that somebody named."""
+import ipaddress
 import re
 
 TAKE_OUT = "; name it with --also, or take it out by hand"
@@ -14,15 +15,34 @@ _RULES = [
     re.compile(rf"{_START}/+(?:(?:home|Users)/+[^\s/:;,\"'<>()]+|root)/*(?![^\s:;,\"'<>()\]])"),
     # Up to the last slash: the name of the file stays.
     re.compile(rf"{_START}(?:(?:\.\.?|~[\w.-]*)(?:{_FOLDER})*|(?:{_FOLDER})+)/+"),
+    # The same without its slash, where a file follows, and a home by its user's name alone; destructors and bitwise operators stay.
+    re.compile(rf"{_START}(?<!-)(?:home|Users)(?:{_FOLDER})+/+"),
+    re.compile(r"(?:(?<![\s\S])|(?<=[\"'])|(?<=[\w,;:][ \t]))~[a-z_][a-z0-9_.-]*(?![^\s:;,\"'])"),
     re.compile(r"(?:\b[A-Za-z]:\\+|(?<![\\\w])\\\\+(?=\w[^\\\"]*\\))(?:[^\\\"]+\\+)*"),
 ]
 # Versions of symbols (memcpy@GLIBC_2.14, malloc@plt) are no hosts.
 _USER_AT_HOST = re.compile(r"(?<![\w@.+-])[\w.+-]+@(?!plt\b|[A-Z]\w*_\d)\w[\w.-]*")
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])")
+# Of network cards, InfiniBand's too.
+_HARDWARE_ADDRESS = re.compile(r"(?<![\w.])(?<!::)[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5,19}(?![\w:])")
+_COLONS = re.compile(r"(?<![\w.])(?<!::)(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{2,38}(?:[0-9A-Fa-f]|::)(?!\w)(?:%[\w.-]+)?")
+# How the first group of an address begins: global, of a link, of a site, multicast.
+_FIRST_GROUP = re.compile(r"[23][0-9a-f]{3}|fe[89ab][0-9a-f]|f[cdf](?=.?\d)[0-9a-f]{2}", re.IGNORECASE)
 
 _LEFT_PATH = re.compile(r"(?<![\w.)\]])/[^/\s][^/\n]*/[^/\s]"
                         r"|(?<![\w.])/(?:home|Users|root|mnt|lustre|scratch|data|work|tmp|opt|usr|var|workspace)/\w")
-_LEFT_ENVIRONMENT = re.compile(r"(?:^|[\0\n;])(?:HOME|USER|LOGNAME|HOSTNAME|PWD|PATH|LD_LIBRARY_PATH|SHELL)=")
+_LEFT_ENVIRONMENT = re.compile(r"(?<![^\s\0;\"'])(?:HOME|USER|LOGNAME|HOSTNAME|PWD|PATH|LD_LIBRARY_PATH|SHELL)=")
+
+
+def _without_ipv6(found):
+    """c10::add is none, although its letters would do; nor is a slice, 1::2."""
+    text = found[0].split("%")[0]
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return found[0]
+    groups = [group for group in text.split(":") if group]
+    return "x" if len(groups) >= 4 or (groups and _FIRST_GROUP.fullmatch(groups[0])) else found[0]
 
 
 class LeftOver(Exception):
@@ -40,6 +60,7 @@ class Cleaner:
         for rule in _RULES:
             text = rule.sub("", text)
         text = _ADDRESS.sub("x", _USER_AT_HOST.sub("x", text))
+        text = _COLONS.sub(_without_ipv6, _HARDWARE_ADDRESS.sub("x", text))
         for word in self._words:
             text = text.replace(word, "x")
         return text

@@ -30,6 +30,9 @@ class ScrubTextTest(unittest.TestCase):
             "/root": "",
             HOME + "/x.py": "x.py",
             "~alice/x.py": "x.py",
+            "~alice": "",
+            "cwd ~alice": "cwd ",
+            "home" + "/alice/x.py(3): f": "x.py(3): f",
             "../../alice/x.py": "x.py",
             "-I/gpfs/alice/include": "-Iinclude",
             "file:///lustre/alice/x.py": "x.py",
@@ -44,16 +47,30 @@ class ScrubTextTest(unittest.TestCase):
         for text, cleaned in {"alice@box": "x", "on alice@box.example.com:22": "on x:22", "tcp 10.0.0.5:29500": "tcp x:29500"}.items():
             self.assertEqual(Cleaner([]).checked(text), cleaned)
 
+    def test_addresses_of_version_6_and_of_network_cards_go(self):
+        for text, cleaned in {"fe80::1ff:fe23:4567:890a%eth0": "x", "tcp [2001:db8::1]:29500": "tcp [x]:29500",
+                              "addr:fe80::1: refused": "addr:x: refused",
+                              "2001:0db8:0000:0000:0000:ff00:0042:8329": "x", "2001:db8::/32": "x/32", "fd12::a": "x",
+                              "::ffff:10.0.0.5": "::ffff:x", "eth0 02:42:ac:11:00:02": "eth0 x",
+                              "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:12:34:56": "x"}.items():
+            self.assertEqual(Cleaner([]).checked(text), cleaned)
+
+    def test_other_colons_stay(self):
+        for text in ["at::cd::add", "c10::add", "ab::cd", "bf16::add", "::add", "x[1::2]", "x[::2]", "12:34:56", "0000:3b:00.0",
+                     "2024-11-28 12:34:56"]:
+            self.assertEqual(Cleaner([]).checked(text), text)
+
     def test_names_of_kernels_stay(self):
         for text in ["void at::native::elementwise<4, at::native::add<float>(a/b)>", "<built-in method a/b>", "torch/nn/module.py(3): f",
-                     "malloc@plt", "memcpy@GLIBC_2.14", "memcpy@@GLIBC_2.14", "(a + b)/c/d", "a / b / c", "ns::~T()", "step=3", "v2022.4.2.1"]:
+                     "malloc@plt", "memcpy@GLIBC_2.14", "memcpy@@GLIBC_2.14", "(a + b)/c/d", "a / b / c", "ns::~T()",
+                     "~Foo()", "a & ~mask", "torch/home/x.py(3): f", "step=3", "v2022.4.2.1"]:
             self.assertEqual(Cleaner([]).checked(text), text)
 
     def test_longer_words_go_first(self):
         self.assertEqual(Cleaner(["alice", "alicebox"]).checked("on alicebox by alice"), "on x by x")
 
     def test_what_the_rules_leave_is_refused(self):
-        for text in ["lambda at </mnt/alice/x.cpp>", "A=1\0HOME=", "PATH=/usr/bin:/bin"]:
+        for text in ["lambda at </mnt/alice/x.cpp>", "A=1\0HOME=", "PATH=/usr/bin:/bin", "env USER=alice python"]:
             with self.assertRaises(LeftOver, msg=text):
                 Cleaner([]).checked(text)
 
