@@ -1,4 +1,5 @@
 """READMEs: there, short, and naming only what exists."""
+import pathlib
 import re
 import unittest
 
@@ -101,6 +102,15 @@ class ReadmesTest(unittest.TestCase):
                 if not (tree.ROOT / path.parent / target).exists():
                     faults.append(f"{path}: {target} does not exist")
         self.assertEqual(faults, [])
+
+    def test_third_party_names_every_package_that_is_asked_for(self):
+        named = set(re.findall(r"`([^`\s]+)`", tree.text(pathlib.Path("THIRD_PARTY.md"))))
+        wheels = re.findall(r"^wheel ([\w-]+)", tree.text(pathlib.Path("launch/bundle-packages.txt")), re.M)
+        packages = re.findall(r"^[a-z][\w.+-]+$", tree.text(pathlib.Path("launch/apt-packages.txt")), re.M)
+        self.assertGreater(len(packages), 20)
+        optional = re.findall(r"\\n([a-z][\w-]+)", tree.text(pathlib.Path("launch/setup")).split("apt_missing=()")[0])
+        self.assertIn("chromium", optional)
+        self.assertEqual([name for name in [*packages, *optional, *wheels] if name not in named], [])
 
 
 if __name__ == "__main__":
