@@ -139,9 +139,8 @@ NormedResidual Gpt2::block_from_host(std::size_t layer, const NormedResidual& st
   const Operand normed{stream.normed_btc, {[this, layer, make] {
                          return operators_->norm(make(), weights_of(norm_before(layer)));
                        }}};
-  const std::vector<Tensor> out =
-      recompute_in_backward(computation, {Operand(stream.residual_btc, residual), normed},
-                            draws_of(config_));
+  const std::vector<Tensor> out = recompute_in_backward(
+      computation, {Operand(stream.residual_btc, residual), normed}, draws_of(config_));
   return {.residual_btc = out[0], .normed_btc = out[1]};
 }
 

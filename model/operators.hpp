@@ -100,8 +100,9 @@ class Operators {
 
   // Mean cross-entropy in fp32 of softmax(x tokens^T) against targets_bt; the head is tied to the
   // embedding. Targets of kIgnoredTarget (ignored_target.hpp) do not count. Fused, or in more
-  // than one chunk, it can be differentiated once. Throws Error for another target outside the vocabulary; on a
-  // device, where nobody waits to see it, the loss is NaN, or the device refuses to go on.
+  // than one chunk, it can be differentiated once. Throws Error for another target outside the
+  // vocabulary; on a device, where nobody waits to see it, the loss is NaN, or the device refuses
+  // to go on.
   virtual torch::Tensor next_token_loss(const torch::Tensor& x_btc, const Embeddings& embeddings,
                                         const torch::Tensor& targets_bt,
                                         const LossOptions& options) = 0;

@@ -152,7 +152,8 @@ TEST(AdamWTest, validate_names_flag_and_value) {
     AdamWConfig{.eps = -1e-8}.validate();
     FAIL() << "no error";
   } catch (const core::ConfigError& error) {
-    EXPECT_STREQ(error.what(), "--eps: expected a number in [1.1754943508222875e-38, 1], found -1e-08");
+    EXPECT_STREQ(error.what(),
+                 "--eps: expected a number in [1.1754943508222875e-38, 1], found -1e-08");
   }
   EXPECT_THROW(AdamWConfig{.eps = 0}.validate(), core::ConfigError);  // 0 / 0 where nothing moved
 }
