@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "tests/comm/communicator_fixture.hpp"
@@ -32,7 +33,8 @@ class CollectivesTest : public ::testing::TestWithParam<Case> {
   static void SetUpTestSuite() {
     for (const Path path : {Path::kSharedMemory, Path::kPlainMpi}) {
       auto communicator = make_host_communicator(path == Path::kSharedMemory);
-      const comm::Allocation arena = communicator->allocate(std::size_t{24} << 20);
+      const auto shares = static_cast<std::size_t>(std::max(4, communicator->size()));
+      const comm::Allocation arena = communicator->allocate(shares * (std::size_t{6} << 20));
       stages_.push_back({std::move(communicator), arena});
     }
   }
