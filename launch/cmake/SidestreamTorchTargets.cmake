@@ -1,16 +1,26 @@
 # LibTorch and what comes with it as imported targets, of what SidestreamTorch.cmake found in a build, or of what the package of
 # an installed build remembers: SIDESTREAM_TORCH_DIR and _SITE, _HAVE_CUDA, _TORCH_CUDA and _CUDNN with their libraries.
 # SIDESTREAM_SCOPE: GLOBAL where folders above use them.
+# sidestream_as_linker_option(<variable> <before> <path> <after>): a library among options of the linker, which CMake hands on as
+# they are: a path may have blanks.
+function(sidestream_as_linker_option variable before path after)
+  set(${variable} "-Wl,${before}\"${path}\"${after}" PARENT_SCOPE)
+endfunction()
+
 if(SIDESTREAM_TORCH_CUDA)
   add_library(sidestream::cublaslt INTERFACE IMPORTED ${SIDESTREAM_SCOPE})
   # By its path as an option: with its folder CMake would have to order the paths of all libraries, and finds a cycle between those
   # of LibTorch's CUDA and the toolkit's.
-  target_link_libraries(sidestream::cublaslt INTERFACE
-    $<IF:$<BOOL:${SIDESTREAM_CUBLASLT_LIBRARY}>,-Wl$<COMMA>${SIDESTREAM_CUBLASLT_LIBRARY},CUDA::cublasLt>)
+  set(cublaslt CUDA::cublasLt)
+  if(SIDESTREAM_CUBLASLT_LIBRARY)
+    sidestream_as_linker_option(cublaslt "" "${SIDESTREAM_CUBLASLT_LIBRARY}" "")
+  endif()
+  target_link_libraries(sidestream::cublaslt INTERFACE "${cublaslt}")
 endif()
 if(SIDESTREAM_CUDNN)
   add_library(sidestream::cudnn_frontend INTERFACE IMPORTED ${SIDESTREAM_SCOPE})
-  target_link_libraries(sidestream::cudnn_frontend INTERFACE "-Wl,${SIDESTREAM_CUDNN_LIBRARY}" CUDA::cudart)
+  sidestream_as_linker_option(cudnn "" "${SIDESTREAM_CUDNN_LIBRARY}" "")
+  target_link_libraries(sidestream::cudnn_frontend INTERFACE "${cudnn}" CUDA::cudart)
 endif()
 
 add_library(sidestream::torch INTERFACE IMPORTED ${SIDESTREAM_SCOPE})
@@ -28,8 +38,8 @@ endif()
 target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,-lstdc++,--pop-state")
 foreach(name IN LISTS torch_libraries)
   # By path and kept even if no symbol is used: libtorch_cuda registers its kernels when it is loaded.
-  target_link_libraries(sidestream::torch INTERFACE
-    "-Wl,--push-state,--no-as-needed,${torch_lib}/lib${name}.so,--pop-state")
+  sidestream_as_linker_option(library "--push-state,--no-as-needed," "${torch_lib}/lib${name}.so" ",--pop-state")
+  target_link_libraries(sidestream::torch INTERFACE "${library}")
 endforeach()
 file(GLOB nvidia_folders LIST_DIRECTORIES true "${torch_nvidia}/*/lib")
 target_link_options(sidestream::torch INTERFACE "LINKER:-rpath,${torch_lib}"
@@ -41,7 +51,8 @@ endforeach()
 # OpenMP runtime that LibTorch brings: the compiler's own would start a second pool of threads.
 target_compile_options(sidestream::torch INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fopenmp>)
 if(EXISTS "${torch_lib}/libgomp.so.1")
-  target_link_libraries(sidestream::torch INTERFACE "-Wl,--push-state,--no-as-needed,${torch_lib}/libgomp.so.1,--pop-state")
+  sidestream_as_linker_option(openmp "--push-state,--no-as-needed," "${torch_lib}/libgomp.so.1" ",--pop-state")
+  target_link_libraries(sidestream::torch INTERFACE "${openmp}")
 else()
   target_link_options(sidestream::torch INTERFACE $<$<LINK_LANGUAGE:CXX>:-fopenmp>)
 endif()

@@ -27,6 +27,15 @@ class Script:
         self.say(text)
         sys.exit(code)
 
+    def help(self, text):
+        try:
+            print(text, flush=True)
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try once more, and complain
+            if not isinstance(error, BrokenPipeError):  # a reader that has seen enough
+                self.fail(f"cannot write to standard output: {error.strerror}", 1)
+        sys.exit(0)
+
     def split(self, words, help_text, values, switches):
         """({name: [its values, in order]}, the words after --). `values` and `switches`: {flag: name}; a switch has the value True.
         Not argparse, which takes a value that begins with a dash (--mpi-arg --mca) for a flag."""
@@ -34,8 +43,7 @@ class Script:
         while words and words[0] != "--":
             flag = words.pop(0)
             if flag in ("-h", "--help"):
-                print(help_text.strip())
-                sys.exit(0)
+                self.help(help_text.strip())
             if flag in switches:
                 given[switches[flag]] = [True]
             elif flag not in values:

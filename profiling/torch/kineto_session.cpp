@@ -1,10 +1,14 @@
 #include "profiling/torch/kineto_session.hpp"
 
+#include <fcntl.h>
+
 #include <set>
+#include <string>
 
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include "core/base/file.hpp"
 #include "profiling/ranges/phases.hpp"
 #include "profiling/torch/operator_stacks.hpp"
 
@@ -67,11 +71,25 @@ void KinetoSession::begin_step(std::int64_t step) {
 
 void KinetoSession::end_step() { state_->step.reset(); }
 
+namespace {
+
+// Kineto writes the path into its JSON as it is, quotes and all, and takes its backslashes for
+// other slashes: it gets one without the names of folders.
+void save(profiler::ProfilerResult& result, const std::filesystem::path& raw_file) {
+  const std::filesystem::path folder = raw_file.has_parent_path() ? raw_file.parent_path() : ".";
+  const core::UniqueFd opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  result.save(opened ? "/proc/self/fd/" + std::to_string(opened.get()) + "/" +
+                           raw_file.filename().string()
+                     : raw_file.string());
+}
+
+}  // namespace
+
 KinetoNotes KinetoSession::stop(const std::filesystem::path& raw_file) {
   state_->running = false;
   const auto result = profiler::disableProfiler();
   if (state_->stacks) state_->stacks->stop();
-  result->save(raw_file.string());
+  save(*result, raw_file);
   KinetoNotes notes;
   for (const profiler::KinetoEvent& event : result->events()) {
     if (event.flops() > 0) notes[event.correlationId()].flops = event.flops();

@@ -11,6 +11,13 @@ from train_call import run_directory
 
 
 class SuperviseTest(SuperviseCase):
+    def test_help_that_nobody_reads_gives_no_traceback(self):
+        call = f"'{ROOT / 'launch/supervise'}' --help"
+        for shell, code, words in ((f"{call} | exec true; exit ${{PIPESTATUS[0]}}", 0, ""),
+                                   (f"{call} >/dev/full", 1, "supervise: cannot write to standard output: No space left on device\n")):
+            done = completed(["bash", "-c", shell], 30, stderr=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stderr), (code, words))
+
     def test_done_at_once(self):
         done, starts = self.play("0")
         self.assertEqual((done.returncode, len(starts)), (0, 1), done.stderr)

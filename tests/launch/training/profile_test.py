@@ -161,8 +161,9 @@ def main():
         everything = [step for file in (root / "both/trace").glob("*/*_00000.*") for step in step_numbers(read(file))]
         check(sorted(everything) == list(range(1, STEPS + 1)), f"steps {sorted(everything)}")
         check_layers_by_name(read(next((root / "both/trace/step_00000005").glob("*_00000.*"))))
-        train(RANKS, root / "fused", fused + ["--profile", "wait=2,warmup=1,active=2", "--profile-modules"])
-        check_modules_of_fused_operators(root / "fused")
+        anywhere = root / 'a "folder" of one\'s \\own'
+        train(RANKS, anywhere, fused + ["--profile", "wait=2,warmup=1,active=2", "--profile-modules"])
+        check_modules_of_fused_operators(anywhere)
 
 
 main()
