@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "comm/device/device_choice.hpp"
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
@@ -12,6 +14,7 @@
 #include "launch/options/bench_options.hpp"
 #include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
+#include "launch/verify/machine_watch.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -51,13 +54,25 @@ bool measures_device(const BenchOptions& options) {
   throw core::ConfigError("--device cuda: there is no usable GPU: " + found.problem);
 }
 
+// What is measured beside other work is no ceiling: shares of it, as MFU is one, come out too high.
+void warn_of_others(const std::optional<double>& share_of_processors) {
+  constexpr double kNoise = 0.05;
+  if (share_of_processors.value_or(0) <= kNoise) return;
+  fmt::print(
+      "other programs, or what this machine runs on, took {:.0f} % of the processors meanwhile: "
+      "MFU may come out too high; measure again when they have ended\n",
+      *share_of_processors * 100);
+}
+
 int measure_machine(const BenchOptions& options) {
   const bool with_device = measures_device(options);
   pin_and_set_threads(core::allowed_processors(), {}, options.threads);
   flush_denormals_on_all_threads(true);
+  MachineWatch watch;
   Ceilings ceilings = measure_processor(options.seconds);
   if (with_device) ceilings.device = measure_device(options.seconds);
   print(ceilings);
+  warn_of_others(watch.take().foreign_cpu);
   store(options, ceilings);
   return 0;
 }

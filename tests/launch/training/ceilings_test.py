@@ -1,11 +1,12 @@
 """`sidestream bench ceilings`: what it measures is printed and kept, the link between ranks beside it, and a training's MFU is of it."""
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
 
-from support import BINARY, check, run
+from support import BINARY, check, run, running
 
 
 def stored(cache):
@@ -34,6 +35,12 @@ def main():
                               ("memory_bytes_per_s", "memory  ")):
             check(label in output and machine[figure] > 1e8, f"{figure}: {machine}\n{output}")
         check(machine["link_bytes_per_s"] == {}, str(machine))
+
+        with contextlib.ExitStack() as others:
+            for _ in os.sched_getaffinity(0):
+                others.enter_context(running(["sh", "-c", "while :; do :; done"]))
+            output = run(1, [BINARY, "bench", "ceilings", "--seconds", "0.3"])
+        check("of the processors meanwhile: MFU may come out too high" in output, output)
 
         run(2, bench)
         check(list(stored(cache)["link_bytes_per_s"]) == ["2"] and stored(cache)["link_bytes_per_s"]["2"] > 1e7, str(stored(cache)))
