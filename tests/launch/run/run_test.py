@@ -127,12 +127,14 @@ class RunTest(unittest.TestCase):
         self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
 
     def rank_until_it_was_seen(self):
-        """For a fake mpirun: a rank that lives until somebody has looked for it, and rests again."""
+        """For a fake mpirun: a rank that lives until somebody has looked for it, and rests again. Rests before it was up do not count."""
         sleep = self.folder / "sleep"
         sleep.write_text(f'#!/bin/sh\ncd "{self.folder}"\n[ "$1" != 1 ] || echo >> rests\n'
+                         '[ -e up ] || rm -f rests\n'
                          '[ "$(cat rests 2>/dev/null | wc -l)" -lt 2 ] || touch looked\nexec /bin/sleep "$1"\n')
         sleep.chmod(0o755)
-        return (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
+        up = f'until grep -qs OMPI_COMM_WORLD_RANK /proc/$!/environ; do /bin/sleep 0.05; done; touch "{self.folder}/up"'
+        return (f'OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & {up}; while [ ! -e "{self.folder}/looked" ]; do /bin/sleep 0.1; done; '
                 "/bin/sleep 1; kill $!")
 
     def test_launcher_that_stays_is_ended(self):
@@ -141,7 +143,7 @@ class RunTest(unittest.TestCase):
         hosts = ["--hosts", "a:1,b:1"]
         for options, end, code, why in ((hosts, "exec sleep 600", 137, "another host does not answer"), (hosts, "wait; exit 6", 6, None),
                                         ([], "exec sleep 600", 137, "it does not end")):
-            for file in "looked", "rests":
+            for file in "looked", "rests", "up":
                 (self.folder / file).unlink(missing_ok=True)
             self.fake_mpirun(rank, end)
             done = self.run_to_end(self.command(2, "train", options=[*options, "--patience", "2"]))
