@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 
+#include "profiling/statistics/batches.hpp"
 #include "profiling/statistics/mean_interval.hpp"
 #include "profiling/statistics/median.hpp"
 
@@ -27,16 +29,8 @@ std::size_t left_out_at_each_end(std::size_t n) {
   return count;
 }
 
-// The oldest values that fill no batch are in none.
-std::vector<double> batch_medians(const std::vector<double>& values) {
-  const auto batches = static_cast<std::size_t>(std::sqrt(static_cast<double>(values.size())));
-  const std::size_t size = values.size() / batches;
-  std::vector<double> medians;
-  for (auto at = values.end() - static_cast<std::ptrdiff_t>(batches * size); at != values.end();
-       at += static_cast<std::ptrdiff_t>(size))
-    medians.push_back(
-        statistics::median(std::vector<double>(at, at + static_cast<std::ptrdiff_t>(size))));
-  return medians;
+double median_of(std::span<const double> values) {
+  return statistics::median(std::vector<double>(values.begin(), values.end()));
 }
 
 }  // namespace
@@ -51,11 +45,10 @@ std::optional<MedianInterval> median_interval(std::vector<double> values) {
 }
 
 std::optional<MedianInterval> series_median_interval(const std::vector<double>& values) {
-  constexpr std::size_t kLeastForBatches = 16;  // four of four
   std::optional<MedianInterval> interval = median_interval(values);
-  if (!interval || values.size() < kLeastForBatches) return interval;
-  const auto of_batches = statistics::mean_interval(batch_medians(values));
-  const double half = of_batches->high - of_batches->mean;
+  if (!interval || values.size() < statistics::kLeastForBatches) return interval;
+  const auto batches = statistics::mean_interval(statistics::of_batches(values, median_of));
+  const double half = batches->high - batches->mean;
   interval->low = std::min(interval->low, interval->median - half);
   interval->high = std::max(interval->high, interval->median + half);
   return interval;

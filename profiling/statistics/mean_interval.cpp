@@ -6,24 +6,15 @@
 #include <numeric>
 #include <vector>
 
+#include "profiling/statistics/batches.hpp"
+
 namespace sidestream::statistics {
 namespace {
 
 constexpr double kOutside = 0.05;
-constexpr std::size_t kLeastForBatches = 16;  // four of four
 
 double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-// The oldest values that fill no batch are in none.
-std::vector<double> batch_means(std::span<const double> values) {
-  const auto batches = static_cast<std::size_t>(std::sqrt(static_cast<double>(values.size())));
-  const std::size_t size = values.size() / batches;
-  std::vector<double> means;
-  for (std::size_t at = values.size() - batches * size; at < values.size(); at += size)
-    means.push_back(mean_of(values.subspan(at, size)));
-  return means;
 }
 
 }  // namespace
@@ -46,9 +37,8 @@ std::optional<Interval> series_interval(std::span<const double> values, std::siz
                                         std::size_t least) {
   std::optional<Interval> interval = mean_interval(values, choices, least);
   if (!interval || values.size() < kLeastForBatches) return interval;
-  const auto of_batches = mean_interval(batch_means(values), choices);
-  const double half =
-      std::max(interval->high - interval->mean, of_batches->high - of_batches->mean);
+  const auto batches = mean_interval(of_batches(values, mean_of), choices);
+  const double half = std::max(interval->high - interval->mean, batches->high - batches->mean);
   interval->low = interval->mean - half;
   interval->high = interval->mean + half;
   return interval;
