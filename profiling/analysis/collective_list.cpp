@@ -56,21 +56,9 @@ std::int64_t bytes_of_type(std::string_view type) {
   return -1;
 }
 
-// ncclDevKernel_AllReduce_Sum_f32_RING_LL(...) and
-// ncclKernel_AllReduce_RING_LL_Sum_float(...): the word after the first underscore.
 std::string name_in_kernel(std::string_view kernel) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> words = {
-      {{"AllReduce", "allreduce"},
-       {"ReduceScatter", "reduce_scatter"},
-       {"AllGather", "all_gather"},
-       {"Broadcast", "broadcast"},
-       {"SendRecv", "send_recv"},
-       {"AllToAll", "all_to_all"},
-       {"Reduce", "reduce"}}};
-  for (const auto& [word, name] : words) {
-    if (kernel.find(word) != std::string_view::npos) return std::string(name);
-  }
-  return "collective";
+  const std::string_view operation = operation_in_name(kernel);
+  return std::string(operation.empty() ? "collective" : operation);
 }
 
 }  // namespace

@@ -27,8 +27,9 @@ struct CollectiveFacts {
 
 CollectiveFacts collective_facts(const trace::RankTimeline& timeline, std::size_t row);
 
-// "allreduce", of ncclDevKernel_AllReduce_Sum_f32_RING_LL as of gloo:all_reduce; of a send and of a
-// receive the same. Empty: the name does not say.
+// "allreduce", of ncclDevKernel_AllReduce_Sum_f32_RING_LL and
+// ncclKernel_AllReduce_RING_LL_Sum_float as of gloo:all_reduce; of a send and of a receive the
+// same. Empty: the name does not say.
 std::string_view operation_in_name(std::string_view name);
 
 }  // namespace sidestream::analysis
