@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/checkpoint/checkpoint_store.hpp"
-#include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/as_anybody.hpp"
-#include "tests/core/checkpoint/samples.hpp"
+#include "tests/core/checkpoint/store_case.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -15,18 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class CheckpointPruningTest : public testing::Test {
- protected:
-  void save_steps(const std::vector<std::int64_t>& steps) {
-    for (const std::int64_t step : steps) save_sample(store_, {.step = step});
-  }
-  fs::path file(std::int64_t step, const std::string& name) const {
-    return store_.final_folder(step) / name;
-  }
-
-  core::ScratchFolder folder_;
-  CheckpointStore store_{folder_ / "checkpoints"};
-};
+using CheckpointPruningTest = StoreCase;
 
 TEST_F(CheckpointPruningTest, prune_keeps_the_newest) {
   save_steps({1, 2, 3, 4});

@@ -12,9 +12,8 @@
 #include "core/checkpoint/newer_format_error.hpp"
 #include "core/checkpoint/safetensors_reader.hpp"
 #include "core/checkpoint/unreadable_error.hpp"
-#include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/checkpoint/as_anybody.hpp"
-#include "tests/core/checkpoint/samples.hpp"
+#include "tests/core/checkpoint/store_case.hpp"
 
 namespace sidestream::checkpoint {
 namespace {
@@ -24,15 +23,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class CheckpointStoreTest : public testing::Test {
+class CheckpointStoreTest : public StoreCase {
  protected:
-  void save_steps(const std::vector<std::int64_t>& steps) {
-    for (const std::int64_t step : steps) save_sample(store_, {.step = step});
-  }
-  fs::path file(std::int64_t step, const std::string& name) const {
-    return store_.final_folder(step) / name;
-  }
-
   // After damage to step 2: step 1 is used, and step 2 is reported with this reason.
   void expect_fallback(const std::string& reason) const {
     const NewestCheckpoint newest = store_.newest_valid();
@@ -42,9 +34,6 @@ class CheckpointStoreTest : public testing::Test {
     EXPECT_EQ(newest.skipped[0].folder, store_.final_folder(2));
     EXPECT_THAT(newest.skipped[0].reason, HasSubstr(reason));
   }
-
-  core::ScratchFolder folder_;
-  CheckpointStore store_{folder_ / "checkpoints"};
 };
 
 TEST_F(CheckpointStoreTest, commit_gives_the_folder_its_final_name_and_all_files) {
