@@ -1,20 +1,15 @@
 """What `sidestream-trace report` says: against counting (tests/reference/trace_truth.py), PyTorch's FLOP counter, and
 itself in its three forms (text, JSON, CSV)."""
 
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
 import statistics
-import struct
-import subprocess
 import sys
-import termios
 import unittest
 
 from support import PROGRAM, ROOT, TraceTest, complete, read_csv, run, step_events, trace, write
+from terminals import said_to_terminal
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import trace_truth  # noqa: E402
@@ -198,18 +193,10 @@ class ReportTest(TraceTest):
 
     def on_a_terminal(self, columns, *words):
         """Lines of the program on a terminal so wide."""
-        primary, secondary = pty.openpty()
-        fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
-        with subprocess.Popen([str(PROGRAM), *map(str, words)], stdout=secondary, env=environment) as process:
-            os.close(secondary)
-            text = b""
-            with contextlib.suppress(OSError):  # what reading ends with
-                while piece := os.read(primary, 1 << 16):
-                    text += piece
-        os.close(primary)
-        self.assertEqual(process.returncode, 0)
-        return text.decode().splitlines()
+        code, text = said_to_terminal([PROGRAM, *words], environment, columns)
+        self.assertEqual(code, 0)
+        return text.splitlines()
 
     def test_tables_on_the_terminal(self):
         text = self.succeed("report", DATA / "torch_cpu", "--tables", "operators,memory_peaks", "--rows", "3").stdout

@@ -1,22 +1,18 @@
 """`prepare` without a terminal says how far it is; interrupted, it leaves nothing behind, and it clears up after the killed."""
 
 import contextlib
-import fcntl
 import json
 import os
 import pathlib
-import pty
 import shutil
 import signal
 import socket
-import struct
-import subprocess
 import sys
-import termios
 import time
 
 from support import (BINARY, ROOT, TINY, check, checkpoint, environment, faulty_environment, may_mount, run, run_command, running, train,
                      wait_for_step, wait_until, workspace)
+from terminals import said_to_terminal
 
 COPIES = 600  # of a megabyte, as links: a minute of work for one thread
 
@@ -63,18 +59,10 @@ def check_interrupted(root, text):
 
 def on_a_terminal(root, name, kind, columns):
     """What a short call says to a terminal of this kind, so wide."""
-    primary, secondary = pty.openpty()
-    fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    words = [str(word) for word in (BINARY, "prepare", "--input", root / "short.txt", "--output", root / name)]
-    with subprocess.Popen(words, env={**environment(), "TERM": kind}, stdout=subprocess.DEVNULL, stderr=secondary) as process:
-        os.close(secondary)
-        said = b""
-        with contextlib.suppress(OSError):  # what reading ends with
-            while piece := os.read(primary, 1 << 16):
-                said += piece
-    os.close(primary)
-    check(process.returncode == 0, f"ended with {process.returncode}: {said}")
-    return said.decode()
+    words = (BINARY, "prepare", "--input", root / "short.txt", "--output", root / name)
+    code, said = said_to_terminal(words, {**environment(), "TERM": kind}, columns, stream="stderr")
+    check(code == 0, f"ended with {code}: {said}")
+    return said
 
 
 def check_terminals(root):
