@@ -10,8 +10,8 @@ import termios
 
 
 def said_to_terminal(command, env, columns, stream="stdout"):
-    """(exit code, text) of what a short call writes to a terminal so wide: to `stream`, and only stdout has another
-    place, which is none. `env`: with TERM, its kind."""
+    """(exit code, text) of what a short call writes by `stream` to a terminal so wide. Where that is stderr, stdout is
+    dropped. `env`: with TERM, the kind of the terminal."""
     primary, secondary = pty.openpty()
     fcntl.ioctl(secondary, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     streams = {"stdout": subprocess.DEVNULL, stream: secondary}
