@@ -80,7 +80,8 @@ void release_products<BFloat16>() {
 
 bool has_bf16_units() { return libtorch_is_better<BFloat16>(); }
 bool blocks_beat_mm() {
-  static const bool beat = kernels::has_amd_avx512() && libtorch_is_better<float>();
+  static const bool beat =
+      kernels::has_amd_avx2() || (kernels::has_amd_avx512() && libtorch_is_better<float>());
   return beat;
 }
 

@@ -1,7 +1,8 @@
 // Whole matrix products, with work on each tile while it is in the cache.
 //
 // bf16 goes through our loops (product_in_blocks.hpp; strip_product.hpp where nothing but a bias
-// comes on the way, few_rows_product.hpp where few rows pass). fp32 goes through tiles of bf16
+// comes on the way, few_rows_product.hpp where few rows pass, float_strip_product.hpp where AVX2 is
+// all there is). fp32 goes through tiles of bf16
 // where the processor has AMX (split_product.hpp), through blocks where those are faster than
 // LibTorch's mm (blocks_beat_mm()), else through that, a run of rows at a time.
 #pragma once

@@ -4,6 +4,7 @@
 
 #include "model/fused/blocked_product.hpp"
 #include "model/fused/few_rows_product.hpp"
+#include "model/fused/float_strip_product.hpp"
 #include "model/fused/strip_product.hpp"
 #include "model/fused/widened_product.hpp"
 #include "model/kernels/pack.hpp"
@@ -22,6 +23,9 @@ constexpr std::int64_t kFarBytes = 2 << 20;  // as many as a second-level cache 
 template <typename T>
 void product_of(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
                 std::int64_t widest, Epilogue epilogue) {
+  const bool in_panels = a.panels.width != 0 || b.panels.width != 0;
+  if (kernels::has_amd_avx2() && !in_panels)
+    return float_strip_product(shape, a, b, widest, epilogue);
   if constexpr (sizeof(T) == 2) {
     if (!has_bf16_units()) return widened_product(shape, a, b, epilogue);
     if (few_rows_pay(shape, a, b)) return few_rows_product(shape, a, b, epilogue);

@@ -289,6 +289,9 @@ bool amd_has_dot_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_is("amd") != 0;
 }
 bool amd_has_sixteen_lanes() { return has_sixteen_lanes() && __builtin_cpu_is("amd") != 0; }
+bool amd_has_eight_lanes_only() {
+  return has_eight_lanes() && !has_sixteen_lanes() && __builtin_cpu_is("amd") != 0;
+}
 #else
 #define SIDESTREAM_WITH_AVX2
 #define SIDESTREAM_WITH_AVX512
@@ -298,6 +301,7 @@ bool has_rounding_lanes() { return false; }
 bool has_tiles() { return false; }
 bool amd_has_dot_products() { return false; }
 bool amd_has_sixteen_lanes() { return false; }
+bool amd_has_eight_lanes_only() { return false; }
 #endif
 
 // The loops that are long to compile stand alone, once for each kind of processor.
@@ -361,6 +365,10 @@ bool has_avx512_bf16() noexcept { return has_rounding_lanes(); }
 bool has_avx2() noexcept { return has_eight_lanes(); }
 bool has_amd_avx512() noexcept {
   static const bool has = amd_has_sixteen_lanes();
+  return has;
+}
+bool has_amd_avx2() noexcept {
+  static const bool has = amd_has_eight_lanes_only();
   return has;
 }
 bool has_faster_bf16() noexcept { return has_amx() || amd_has_dot_products(); }

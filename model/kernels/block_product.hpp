@@ -27,6 +27,7 @@ bool has_avx512_bf16() noexcept;  // rounding to bf16 beside it
 bool has_avx2() noexcept;
 
 bool has_amd_avx512() noexcept;  // on a processor of AMD's: Zen 4 and later
+bool has_amd_avx2() noexcept;    // the same without AVX-512: up to Zen 3
 
 // Whether units for bf16 reach more than those for fp32: AMX, and the dot products of AVX-512 on
 // AMD's cores (twice as many by https://uops.info). On Intel's the dot products reach half.

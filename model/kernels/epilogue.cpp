@@ -173,9 +173,10 @@ void store(const Tile& tile, Rows<BFloat16> out) { run_in_lanes<Store>(tile, out
 
 void store_past_caches(const Tile& tile, Rows<float> out) {
   constexpr std::int64_t kStep = 2 * SixteenLanes::kCount;
-  if (are_whole_lines(tile, out) && tile.columns % kStep == 0 && has_avx512())
-    return in_sixteen_lanes<StorePastCaches>(tile, out);
-  store(tile, out);
+  if (!are_whole_lines(tile, out) || tile.columns % kStep != 0 || !has_avx2())
+    return store(tile, out);
+  has_avx512() ? in_sixteen_lanes<StorePastCaches>(tile, out)
+               : in_eight_lanes<StorePastCaches>(tile, out);
 }
 void store_past_caches(const Tile& tile, Rows<BFloat16> out) {
   if (are_whole_lines(tile, out) && has_avx512_bf16())

@@ -26,7 +26,7 @@ void store(const Tile& tile, Rows<float> out);
 void store(const Tile& tile, Rows<core::BFloat16> out);
 
 // Past the caches (non-temporal stores) where rows begin at cache lines and the processor has
-// AVX-512, for bf16 with AVX512_BF16: for what is not read again soon, and comes from memory
+// AVX2, for bf16 AVX512_BF16: for what is not read again soon, and comes from memory
 // otherwise. Nobody else may read it before this thread has called finish_stores_past_caches().
 void store_past_caches(const Tile& tile, Rows<float> out);
 void store_past_caches(const Tile& tile, Rows<core::BFloat16> out);

@@ -122,20 +122,18 @@ SIDESTREAM_INLINE void store_lanes(const typename L::Floats& lanes, std::int64_t
   for (std::int64_t i = 0; i < n; ++i) target[i].bits = halves[i];
 }
 
-// To memory that no cache reads first; finish_streams() before anyone else may read it. 64 bytes
-// are a line.
+// To memory that no cache reads first, where vectors follow each other to the end of a line of 64
+// bytes; finish_streams() before anyone else may read it. Eight lanes need AVX2.
 template <typename L, typename Vector>
 SIDESTREAM_INLINE void stream(const Vector& vector, void* target) {
 #if defined(__x86_64__)
-  if constexpr (L::kCount == SixteenLanes::kCount) {
-    typename L::Words line;
-    static_assert(sizeof(line) == sizeof(vector));
-    std::memcpy(&line, &vector, sizeof(line));
-    asm volatile("vmovntdq %1, %0" : "=m"(*static_cast<typename L::Words*>(target)) : "v"(line));
-    return;
-  }
-#endif
+  typename L::Words words;
+  static_assert(sizeof(words) == sizeof(vector));
+  std::memcpy(&words, &vector, sizeof(words));
+  asm volatile("vmovntdq %1, %0" : "=m"(*static_cast<typename L::Words*>(target)) : "v"(words));
+#else
   std::memcpy(target, &vector, sizeof(vector));
+#endif
 }
 
 // Two vectors: a line of bf16, or two of fp32.

@@ -12,6 +12,8 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include "model/fused/blocked_product.hpp"
+#include "model/fused/float_strip_product.hpp"
 #include "model/fused/panel_matrix.hpp"
 #include "model/fused/product_in_blocks.hpp"
 
@@ -135,6 +137,30 @@ TEST_P(ProductTest, product_with_bias_equals_the_product_with_a_column_of_ones) 
 // Also where LibTorch's mm is the faster one.
 TEST_P(ProductTest, blocksOfFp32_equal_the_product_in_double) {
   expect_product<float>(product_in_blocks_into<float>, GetParam());
+}
+
+// As product_into, through tiles.
+template <typename T>
+void float_strips_into(const ProductShape& shape, const LeftFactor<T>& a, const RightFactor<T>& b,
+                       kernels::Rows<T> out, Existing existing, NextRead /*next_read*/) {
+  float_strip_product<T>(shape, a, b, kMaxPanelWidth, [&](const kernels::Tile& tile, TilePlace at) {
+    const kernels::Rows<T> target{out.data + at.row * out.stride + at.column, out.stride};
+    existing == Existing::kAdd ? kernels::add(tile, target) : kernels::store(tile, target);
+  });
+}
+
+// Also where other units are faster.
+TEST_P(ProductTest, productsOfFloatStrips_equal_the_product_in_double) {
+  expect_product<float>(float_strips_into<float>, GetParam());
+  expect_product<BFloat16>(float_strips_into<BFloat16>, GetParam());
+}
+
+// More rows than sums are kept of, and rows of A whole pages apart.
+TEST(FloatStripProductTest, deepProducts_equal_the_product_in_double) {
+  torch::manual_seed(7);
+  expect_product<float>(float_strips_into<float>, {2900, 100, 400});
+  expect_product<float>(float_strips_into<float>, {200, 100, 1024});
+  expect_product<BFloat16>(float_strips_into<BFloat16>, {200, 70, 1025});
 }
 
 template <typename T>
