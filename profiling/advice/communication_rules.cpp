@@ -21,10 +21,13 @@ double hidden_share(const StepFacts& step) {
   return all > 0 ? step.overlapped_comm_ns / all : 0;
 }
 
+// One rank is always the last: of a single step nobody knows whether it is slow.
+bool is_straggler_sure(const Facts& facts) { return facts.straggler && facts.straggler->is_sure(); }
+
 // Of the step: waiting for a rank that comes late. Its own rule has this part, and no other one: to
 // begin sooner or to move less takes nothing from it. The late ranks themselves do not wait.
 double waiting_for_straggler(const Facts& facts) {
-  if (!facts.straggler) return 0;
+  if (!is_straggler_sure(facts)) return 0;
   const std::vector<int> late = facts.straggler->ranks();
   double waiting = 1;  // of the ranks that the step is of
   if (facts.rank) {
@@ -75,8 +78,9 @@ bool exposed_in_tiny_buckets(const Facts& facts) {
 
 // Nothing hides what is spent waiting for a rank that comes late.
 bool exposed_by_straggler(const Facts& facts) {
-  return facts.straggler && facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step)) >
-                                exposed(facts) / 2;
+  return is_straggler_sure(facts) &&
+         facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step)) >
+             exposed(facts) / 2;
 }
 
 // Its own rule says why nothing is hidden.
@@ -142,7 +146,7 @@ Outcome bound_by_link(const Facts& facts, const Rule& rule) {
   if (exposed(facts) <= rule.threshold) return nothing_found();
   constexpr double kHidden = 0.1;
   if (hidden_share(*facts.step) <= kHidden || one_huge_bucket(facts) || tiny_buckets(facts) ||
-      facts.straggler || slowed_by_others(facts))
+      is_straggler_sure(facts) || slowed_by_others(facts))
     return nothing_found();
   // A faster link takes nothing from the time that ranks wait for each other. Of collectives that
   // are not matched all may be transfer.
@@ -190,7 +194,7 @@ Outcome straggler(const Facts& facts, const Rule& rule) {
   if (!facts.straggler && !facts.traces.matched_collectives)
     return could_not_look("collectives in the traces of all ranks");
   if (!facts.straggler) return nothing_found();
-  if (!facts.straggler->is_sure())  // one rank is always the last
+  if (!is_straggler_sure(facts))
     return could_not_look("two steps or more in the traces, to tell a slow rank from chance");
   const double cost = facts.share_of(static_cast<double>(facts.straggler->cost_ns_per_step));
   if (cost < rule.threshold) return nothing_found();

@@ -64,6 +64,33 @@ TEST(CommunicationRulesTest, waiting_for_a_late_rank_is_no_bucket_s_and_no_strea
   EXPECT_FALSE(speaks(of_stream, "one-bucket"));  // the same time
 }
 
+// Of a single step: there is no interval.
+TEST(CommunicationRulesTest, a_late_rank_that_is_not_sure_takes_nothing_from_other_rules) {
+  Facts facts = step_of(100);
+  facts.step->compute_ns = 60e6;
+  facts.step->exposed_comm_ns = 25e6;
+  facts.collectives = CollectiveFacts{.per_step = 4,
+                                      .bytes = 1e8,
+                                      .largest_bytes = 3e7,
+                                      .buckets_per_step = 4,
+                                      .all_reduce_bytes = 1e8,
+                                      .all_reduce_exposed_ns = 25e6,
+                                      .gathered_bytes = 1e8};
+  facts.straggler = late_rank(1, 20'000'000, "forward");
+  EXPECT_FALSE(speaks(advise(facts), "not-overlapped"));
+  facts.straggler->cost_low_ns.reset();
+  facts.straggler->cost_high_ns.reset();
+
+  const Advice advice = advise(facts);
+
+  EXPECT_FALSE(speaks(advice, "straggler"));
+  EXPECT_NE(needs_of(advice, "straggler"), "");
+  EXPECT_NEAR(bound_of(advice, "not-overlapped"), 0.25, 1e-9);
+  EXPECT_NEAR(bound_of(advice, "collective-choice"), 0.125, 1e-9);
+  EXPECT_THAT(advice_text(advice, {.width_columns = 200}),
+              ::testing::Not(HasSubstr("waiting for a rank that is late")));
+}
+
 TEST(CommunicationRulesTest, communication_on_the_stream_of_the_compute_is_said_once) {
   Facts facts = step_of(100);
   facts.step->compute_ns = 60e6;
