@@ -83,14 +83,16 @@ class Timeline {
     return [whole, ...byStep.values()];
   }
 
+  // Whether these lanes are shown.
+  box(kind, label) {
+    return element("label", {}, element("input", {type: "checkbox", checked: this.hidden.has(kind) ? null : "",
+      onchange: event => { event.target.checked ? this.hidden.delete(kind) : this.hidden.add(kind); this.resize(); }}), ` ${label}`);
+  }
+
   tools() {
     const kinds = [...new Set(this.timeline.ranks.flatMap(rank => rank.lanes.map(lane => lane.kind)))];
-    const boxes = kinds.map(kind => element("label", {}, element("input", {type: "checkbox", checked: this.hidden.has(kind) ? null : "",
-      onchange: event => { event.target.checked ? this.hidden.delete(kind) : this.hidden.add(kind); this.resize(); }}),
-      ` ${LANES[kind].label}`));
-    if (this.timeline.ranks.some(rank => rank.samples.length > 0))
-      boxes.push(element("label", {}, element("input", {type: "checkbox", checked: "",
-        onchange: event => { event.target.checked ? this.hidden.delete(SAMPLES) : this.hidden.add(SAMPLES); this.resize(); }}), " system samples"));
+    const boxes = kinds.map(kind => this.box(kind, LANES[kind].label));
+    if (this.timeline.ranks.some(rank => rank.samples.length > 0)) boxes.push(this.box(SAMPLES, "system samples"));
     return element("div", {class: "tools"}, this.select,
       element("button", {onclick: () => this.zoom(0.5, 0.5)}, "zoom in"), element("button", {onclick: () => this.zoom(2, 0.5)}, "zoom out"), boxes);
   }

@@ -57,10 +57,14 @@ if (header) {
   const search = document.querySelector("#operators input");
   if (search) { search.value = "gelu"; search.dispatchEvent(new Event("input")); found.filtered = rows("operators"); }
 }
-const view = ({from, to, chosen, frame}) => [from, to, chosen && chosen.index, frame.scrollTop];
+const labels = () => [...document.querySelectorAll("#timeline .tools label")];
+const boxes = () => labels().map(one => [one.textContent.trim(), one.querySelector("input").checked]);
+for (const one of labels()) if (one.textContent.includes("system samples")) one.click();
+const view = ({from, to, chosen, frame, hidden}) => [from, to, chosen && chosen.index, frame.scrollTop, [...hidden].sort(), boxes()];
 const kept = () => JSON.stringify([Page.timeline && view(Page.timeline), header && rows("operators"),
   [...document.querySelectorAll("#operators th")].map(one => one.getAttribute("aria-sort"))]);
 found.kept = [kept()];
+found.boxes = boxes();
 const themes = [document.documentElement.dataset.theme];
 document.getElementById("theme").click(); themes.push(document.documentElement.dataset.theme);
 found.kept.push(kept());
@@ -136,7 +140,7 @@ def browse(page, first=None, sections=SECTIONS):
     check(sorted(found["themes"]) == ["dark", "light"], f"{page.name}: themes {found['themes']}")
     check(found["nameless"] == 0, f"{page.name}: {found['nameless']} charts without a name")
     check(found["sortable"], f"{page.name}: a head of a column is no button")
-    check(len(set(found["kept"])) == 1, f"{page.name}: sorting, filter and zoom with another theme and on paper: {found['kept']}")
+    check(len(set(found["kept"])) == 1, f"{page.name}: sorting, filter, zoom and boxes with another theme and on paper: {found['kept']}")
     return found, int(re.search(r'data-ready-ms="(\d+)"', document).group(1))
 
 
@@ -212,6 +216,7 @@ def test_every_section_is_drawn_where_its_data_is(folder):
     check(profiled["empty"] == ["verification", "kernels"], f"empty: {profiled['empty']}")
     drawn = {name: count for name, count in profiled["canvases"].items() if count > 0}
     check(drawn == {"overview": 1, "timeline": 1, "top": 2, "memory": 1, "collectives": 3}, f"charts: {drawn}")
+    check(["system samples", False] in profiled["boxes"], f"boxes: {profiled['boxes']}")
     check({"flops per s", "bytes per s"} <= set(profiled["counters"]), str(profiled["counters"]))
     check(profiled["text"]["overview"].count("not sure") == 1, profiled["text"]["overview"])
     fault = page_of("fault", "faults/one_slow_rank")
