@@ -293,12 +293,20 @@ class Timeline {
     return null;
   }
 
+  // First event that has not ended at the left edge; the last one where all have. A long event anywhere in the lane has first() begin early.
+  firstOpen(lane) {
+    const {events} = lane, last = events.length / 3 - 1;
+    let index = Math.min(this.first(lane), last);
+    while (index < last && events[3 * index] + events[3 * index + 1] < this.from) ++index;
+    return index;
+  }
+
   // The next event of the lane, or the one before; without a chosen one the first of the first lane that is seen.
   step(by) {
     const last = this.chosen && this.chosen.index !== undefined && !this.hidden.has(this.chosen.lane.kind) ? this.chosen : null;
     const {lane, rank} = last || this.lanes.find(one => one.top >= this.frame.scrollTop) || {};
     if (!lane) return;
-    const index = last ? Math.min(Math.max(last.index + by, 0), lane.events.length / 3 - 1) : Math.min(this.first(lane), lane.events.length / 3 - 1);
+    const index = last ? Math.min(Math.max(last.index + by, 0), lane.events.length / 3 - 1) : this.firstOpen(lane);
     const start = lane.events[3 * index], span = this.to - this.from;
     if (start < this.from || start > this.to) { this.from = start - span / 10; this.to = this.from + span; }
     this.choose({lane, rank, index});

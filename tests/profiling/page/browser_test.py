@@ -101,6 +101,13 @@ Timeline.prototype.prepare.call({timeline: {ranks: [{lanes: [crossing]}]}});
 pieces.depth = [...crossing.depth];
 const two = {curves: [{top: 0, lane: {points: [0, 5, 100, 6, 1000, 7, 1100, 8], starts: [0, 2]}}]};
 pieces.samples = [50, 500, 1050].map(time => (Timeline.prototype.sampleAt.call(two, time, 1, 2) || {}).sample ?? null);
+const late = {kind: "compute", longest: 100, events: [0, 100, 0, 150, 5, 1, 160, 5, 2, 195, 10, 3, 300, 5, 4]};
+pieces.stepped = [90, 120, 190, 1000].map(from => {
+  const one = Object.assign(Object.create(Timeline.prototype), {from, to: from + 50, chosen: null, hidden: new Set(), frame: {scrollTop: 0},
+    lanes: [{lane: late, rank: {}, top: 0}], choose(chosen) { this.chosen = chosen; }});
+  one.step(1);
+  return one.chosen.index;
+});
 const hidden = withoutEmptyColumns({header: ["name", "exposed_ns", "wait_ns"], rows: [["a", 0, 0]]});
 pieces.columns = [hidden.header, hidden.empty];
 Page.data.runs = [{report: {steps: Array(300000).fill({start_ns: 5})}}];
@@ -202,6 +209,7 @@ def test_the_heat_map_of_thousands_of_steps_is_cut(folder):
     pieces, _ = found_by(PIECES, folder / "long.html")
     check(pieces["depth"] == [0, 1, 0, 1], f"events that cross lie in rows {pieces['depth']}")
     check(pieces["samples"] == [6, None, 8], f"samples of two recordings: {pieces['samples']}")
+    check(pieces["stepped"] == [0, 1, 3, 4], f"from a view that begins later the key n leads to {pieces['stepped']}")
     check(pieces["columns"] == [["name", "exposed_ns"], ["wait_ns"]], f"columns {pieces['columns']}")
     check(pieces["place"] == "rank 0, 1 ns to 2 ns after the first step began", pieces["place"])
 
