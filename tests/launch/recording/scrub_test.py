@@ -50,6 +50,14 @@ class ScrubTest(unittest.TestCase):
         self.assertEqual(event["args"]["Call stack"], "train.py(3): main;<built-in method a/b>")
         self.assertNotIn("traceName", trace)
 
+    def test_help_that_cannot_be_written_is_a_failure(self):
+        done = scrub("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith("usage: scrub-trace") and "Exit codes: 0" in done.stdout, done.stdout)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, SCRIPT, "--help"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stderr), (1, "scrub-trace: cannot write to standard output: No space left on device\n"))
+
     def test_names_of_kernels_stay(self):
         name = "void at::native::vectorized_elementwise_kernel<4, at::native::add<float>(a/b)>"
         scrub(self.kineto(traceEvents=[{"ph": "X", "name": name, "ts": 1, "dur": 1}]), "--output", self.output)
