@@ -17,6 +17,8 @@ NVIDIA_SMI = '#!/bin/sh\nexit "${NVIDIA_CODE:-9}"\n'
 CTEST = """#!/usr/bin/env python3
 import os, pathlib, sys
 words = sys.argv[1:]
+if "-N" in words:  # is asked for its options only
+    sys.exit("--nope" in words)
 file = pathlib.Path(words.pop(words.index("--output-junit") + 1))
 words.remove("--output-junit")
 print("ctest", *words, file=open("calls", "a"))
@@ -99,6 +101,15 @@ class GateTest(unittest.TestCase):
                 done, calls = self.gate(*flags)
                 self.assertEqual((done.returncode, self.presets(calls)), (0, ["release"]), done.stdout)
                 self.assertEqual(calls[-1].endswith(" -R Name"), "-R" in flags, calls)
+
+    def test_a_word_that_ctest_does_not_know_is_refused_before_the_build(self):
+        for flags in (["--nope"], ["--quick", "-R", "Name", "--nope"], ["--gpu", "--nope"]):
+            with self.subTest(flags):
+                done, calls = self.gate(*flags, NVIDIA_CODE="0")
+                self.assertEqual((done.returncode, calls), (2, []), done.stdout)
+                self.assertIn("tests/run: expected --quick, --gpu, --bundle DIR or options of ctest, found: ", done.stdout)
+        (self.clone / "build/env/bin/ctest").rename(self.clone / "bin/ctest")  # of the machine, before the first set-up
+        self.assertEqual(self.gate("--nope")[0].returncode, 2)
 
     def test_a_set_up_that_fails_ends_it(self):
         done, calls = self.gate(SETUP_CODE="5")
