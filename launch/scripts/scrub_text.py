@@ -28,6 +28,8 @@ _HARDWARE_ADDRESS = re.compile(r"(?<![\w.])(?<!::)[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{
 _COLONS = re.compile(r"(?<![\w.])(?<!::)(?=[0-9A-Fa-f]{0,4}:)[0-9A-Fa-f:]{2,38}(?:[0-9A-Fa-f]|::)(?!\w)(?:%[\w.-]+)?")
 # How the first group of an address begins: global, of a link, of a site, multicast.
 _FIRST_GROUP = re.compile(r"[23][0-9a-f]{3}|fe[89ab][0-9a-f]|f[cdf](?=.?\d)[0-9a-f]{2}", re.IGNORECASE)
+# Of a site or multicast, which may be a word of C++ as well: no name there has a digit in front.
+_FIRST_LETTERS = re.compile(r"f[cdf][a-f]{2}", re.IGNORECASE)
 
 _LEFT_PATH = re.compile(r"(?<![\w.)\]])/[^/\s][^/\n]*/[^/\s]"
                         r"|(?<![\w.])/(?:home|Users|root|mnt|lustre|scratch|data|work|tmp|opt|usr|var|workspace)/\w")
@@ -41,8 +43,10 @@ def _without_ipv6(found):
         ipaddress.IPv6Address(text)
     except ValueError:
         return found[0]
-    groups = [group for group in text.split(":") if group]
-    return "x" if len(groups) >= 4 or (groups and _FIRST_GROUP.fullmatch(groups[0])) else found[0]
+    first, *later = [group for group in text.split(":") if group] or [""]
+    is_address = len(later) >= 3 or _FIRST_GROUP.fullmatch(first) or (
+        _FIRST_LETTERS.fullmatch(first) and any(group[0].isdigit() for group in later))
+    return "x" if is_address else found[0]
 
 
 class LeftOver(Exception):

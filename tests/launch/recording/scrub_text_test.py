@@ -51,13 +51,14 @@ class ScrubTextTest(unittest.TestCase):
         for text, cleaned in {"fe80::1ff:fe23:4567:890a%eth0": "x", "tcp [2001:db8::1]:29500": "tcp [x]:29500",
                               "addr:fe80::1: refused": "addr:x: refused",
                               "2001:0db8:0000:0000:0000:ff00:0042:8329": "x", "2001:db8::/32": "x/32", "fd12::a": "x",
+                              "fdab::1": "x", "[FDAB:cdef::1]:80": "[x]:80",
                               "::ffff:10.0.0.5": "::ffff:x", "eth0 02:42:ac:11:00:02": "eth0 x",
                               "80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:12:34:56": "x"}.items():
             self.assertEqual(Cleaner([]).checked(text), cleaned)
 
     def test_other_colons_stay(self):
-        for text in ["at::cd::add", "c10::add", "ab::cd", "bf16::add", "::add", "x[1::2]", "x[::2]", "12:34:56", "0000:3b:00.0",
-                     "2024-11-28 12:34:56"]:
+        for text in ["at::cd::add", "c10::add", "ab::cd", "bf16::add", "face::add", "fdab::add", "fced::add2d", "fade::1", "::add",
+                     "x[1::2]", "x[::2]", "12:34:56", "0000:3b:00.0", "2024-11-28 12:34:56"]:
             self.assertEqual(Cleaner([]).checked(text), text)
 
     def test_names_of_kernels_stay(self):
