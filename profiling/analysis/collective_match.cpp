@@ -93,6 +93,7 @@ class LaunchSteps {
 };
 
 using RowsOfPlaces = std::map<CollectivePlace, std::vector<std::size_t>>;
+using PlaceCounts = std::map<CollectivePlace, std::size_t>;
 
 class Matcher {
  public:
@@ -235,7 +236,8 @@ class Matcher {
   }
 
   // As many collectives of steps 10 to 12 as of steps 13 to 15 are no match, nor as many of which
-  // one rank has one more before its first step, and another one behind its last.
+  // one rank has one more before its first step, and another one behind its last. Those that slip
+  // over the end of a step on one rank are still in order: by steps each would meet its neighbour.
   bool stand_alike(const Group& group) {
     const Member& first = group.front();
     bool same = true, known = true;
@@ -245,14 +247,24 @@ class Matcher {
       known = known && steps_of(member.timeline).are_known();
     }
     if (!same || !known) return same;
-    const std::map<CollectivePlace, std::size_t> counts = counts_of_places(first);
-    return std::all_of(group.begin(), group.end(),
-                       [&](const Member& member) { return counts_of_places(member) == counts; });
+    const PlaceCounts counts = counts_of_places(first), inside = inside_of(counts);
+    bool all_alike = true, inside_alike = true;
+    for (const Member& member : group) {
+      PlaceCounts others = counts_of_places(member);
+      all_alike = all_alike && others == counts;
+      inside_alike = inside_alike && inside_of(std::move(others)) == inside;
+    }
+    return all_alike || !inside_alike;
   }
 
-  std::map<CollectivePlace, std::size_t> counts_of_places(const Member& member) {
-    std::map<CollectivePlace, std::size_t> counts;
+  PlaceCounts counts_of_places(const Member& member) {
+    PlaceCounts counts;
     for (const auto& [place, rows] : rows_of_places(member)) counts[place] = rows.size();
+    return counts;
+  }
+
+  static PlaceCounts inside_of(PlaceCounts counts) {
+    std::erase_if(counts, [](const auto& one) { return !one.first.is_inside; });
     return counts;
   }
 

@@ -175,6 +175,49 @@ TEST_F(CutCollectivesTest, each_operation_has_its_own_kind) {
   for (const MatchedCollective& one : all.matches.matched) EXPECT_TRUE(one.same_kernel);
 }
 
+// Of three all-reduces a step rank 1 launches the third when its next step has begun.
+class SlippingCollectivesTest : public CutCollectivesTest {
+ protected:
+  void add_ranks(int last_step_us) {
+    for (int rank = 0; rank < 2; ++rank) {
+      std::string events;
+      int launch = 0;
+      for (int step = 0; step < kSteps; ++step) {
+        const int begin_us = 10'000 * (step + 1);
+        events += (events.empty() ? "" : ",") +
+                  complete_event("user_annotation", "ProfilerStep#" + std::to_string(step + 10),
+                                 std::to_string(begin_us),
+                                 std::to_string(step + 1 < kSteps ? 10'000 : last_step_us));
+        for (const int at_us : {2000, 5000})
+          events += collective("AllReduce_Sum", begin_us + at_us + 100 * rank,
+                               begin_us + at_us + 900, ++launch);
+        events += collective("AllReduce_Sum", begin_us + (rank == 0 ? 9500 : 10'100),
+                             begin_us + 10'500, ++launch);
+      }
+      test::write_text(scratch_ / ("rank-" + std::to_string(rank) + ".json"),
+                       test::trace_of(events, rank, 2));
+    }
+  }
+
+  void expect_order_of_launches() {
+    const Analysis all = look();
+    EXPECT_EQ(all.matches.matched.size(), 3u * kSteps);
+    for (const MatchedCollective& one : all.matches.matched)
+      EXPECT_EQ(one.parts.at(0).end_ns(), one.parts.at(1).end_ns());
+    EXPECT_FALSE(warns_of("not matched"));
+  }
+};
+
+TEST_F(SlippingCollectivesTest, the_last_one_behind_all_steps_leaves_the_order_as_it_is) {
+  add_ranks(10'000);  // rank 0 has 3, 3, ..., 3 and rank 1 2, 3, ..., 3 and one more
+  expect_order_of_launches();
+}
+
+TEST_F(SlippingCollectivesTest, the_last_one_in_the_last_step_leaves_the_order_as_it_is) {
+  add_ranks(11'000);  // rank 1 has 2, 3, ..., 3, 4
+  expect_order_of_launches();
+}
+
 TEST_F(CollectiveMatchTest, operations_that_differ_are_never_one_collective) {
   const auto events = [](const std::string& first, const std::string& second) {
     return complete_event("kernel", "ncclDevKernel_" + first, "10", "5", R"("stream":9)") + "," +
