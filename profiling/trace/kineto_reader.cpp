@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "profiling/ranges/phases.hpp"
+#include "profiling/ranges/system_counters.hpp"
 #include "profiling/trace/decimal.hpp"
 #include "profiling/trace/event_times.hpp"
 #include "profiling/trace/kineto_fields.hpp"
@@ -163,11 +164,15 @@ class EventSorter {
   }
 
   void add_counter(const KinetoFields& fields) {
-    const EventTimes times = times_of(fields, EventShape::kInstant);
+    // Of a merged trace (counter_spans.hpp): the reading is of the end.
+    const bool spans =
+        fields.category == ranges::kSystemCategory && fields.duration.data() != nullptr;
+    const EventTimes times = times_of(fields, spans ? EventShape::kSpan : EventShape::kInstant);
     if (times.fault) return skip(fields, *times.fault);
+    const std::int64_t time_ns = times.start_ns + times.duration_ns;
     const NameId counter = timeline_.names.intern(fields.name);
     decoder_.visit_numbers([&](std::string_view series, double value) {
-      timeline_.add_counter({counter, timeline_.names.intern(series), times.start_ns, value});
+      timeline_.add_counter({counter, timeline_.names.intern(series), time_ns, value});
     });
   }
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "profiling/ranges/system_counters.hpp"
 #include "profiling/trace/byte_sink.hpp"
+#include "profiling/trace/counter_spans.hpp"
 #include "profiling/trace/crossing_events.hpp"
 #include "profiling/trace/event_list.hpp"
 #include "profiling/trace/event_rewriter.hpp"
@@ -57,14 +59,16 @@ class KinetoPass {
       if (!times.fault->is_absence()) ++losses_.bad_times;
       return;
     }
-    const std::int64_t start = times.start_ns, duration = times.duration_ns;
-    if (start > cut_.last_ns || start + duration < cut_.first_ns) return;
-    const std::int64_t time_ns = clock_(start);
-    if (time_ns < 0) return add_too_early();
+    const std::int64_t start = times.start_ns, duration = times.duration_ns, end = start + duration;
+    const bool sample = fields_.phase == "C" && fields_.category == ranges::kSystemCategory;
+    const bool rate = sample && is_rate(fields_.name);
+    // A length is of a merged trace: it stands where it should.
+    const std::int64_t begin =
+        rate && shape == EventShape::kInstant ? spans_.begin_of(fields_.name, end) : start;
+    if (start > cut_.last_ns || end < cut_.first_ns) return;
+    if (clock_(sample ? end : start) < 0) return add_too_early();
     rewriter_.begin(decoder_.parsed_text());
-    rewriter_.replace(fields_.time, microseconds_text(time_ns));
-    // Both ends go through the clock: what was nested stays nested.
-    rewriter_.replace(fields_.duration, microseconds_text(clock_(start + duration) - time_ns));
+    replace_times(std::max<std::int64_t>(clock_(begin), 0), clock_(end), rate);
     rewriter_.replace(fields_.process, std::to_string(names_.process()));
     const bool arrow = fields_.phase == "s" || fields_.phase == "f";
     const CrossingEvents::Place place{fields_.process, fields_.thread};
@@ -84,6 +88,15 @@ class KinetoPass {
   void add_unreadable() { ++losses_.unreadable; }
 
  private:
+  // Both ends went through the clock: what was nested stays nested.
+  void replace_times(std::int64_t start_ns, std::int64_t end_ns, bool needs_length) {
+    const std::string length = microseconds_text(end_ns - start_ns);
+    const bool added = needs_length && fields_.duration.data() == nullptr;
+    rewriter_.replace(fields_.time,
+                      microseconds_text(start_ns) + (added ? ",\"dur\":" + length : ""));
+    rewriter_.replace(fields_.duration, length);
+  }
+
   // The marks that a profiler sets for itself begin before the first event of the run, in every
   // file.
   void add_too_early() {
@@ -118,6 +131,7 @@ class KinetoPass {
   }
 
   CrossingEvents crossing_;
+  CounterSpans spans_;
   EventList& events_;
   MergeNames& names_;
   OutputClock clock_;
@@ -173,9 +187,13 @@ void merge_store(const RankTimeline& timeline, const OutputClock& clock, const M
          writer.events_of(row, clock(timeline.start_ns(row)), clock(timeline.end_ns(row))))
       output.events.add(event);
   }
+  CounterSpans spans;
   for (std::size_t first = 0, end = 0; first < timeline.counters().size(); first = end) {
-    const std::int64_t at_ns = timeline.counters()[first].time_ns, time_ns = clock(at_ns);
-    const std::string event = writer.counter_event(first, end, time_ns);
+    const CounterReading one = timeline.counters()[first];
+    const std::int64_t at_ns = one.time_ns, time_ns = clock(at_ns);
+    const std::int64_t begin_ns = clock(spans.begin_of(timeline.names[one.counter], at_ns));
+    const std::string event =
+        writer.counter_event(first, end, std::max<std::int64_t>(begin_ns, 0), time_ns);
     output.stop_if_asked();
     if (!cut.touches(at_ns, at_ns)) continue;
     if (time_ns < 0)

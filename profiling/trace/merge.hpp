@@ -4,6 +4,7 @@
 // Kineto files are passed through event by event, also what this program does not know: only the
 // time, the process, the thread and the ids of flow arrows change. What is left out, beside halves
 // of arrows, events without a time and the profiler's own marks before the first event, is counted.
+// Samples of the system that are rates move to the beginning of their time (counter_spans.hpp).
 // Exports of Nsight Systems are written from the store, with what is known of their collectives and
 // with their counters.
 #pragma once

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/ranges/system_counters.hpp"
+#include "profiling/trace/counter_spans.hpp"
 #include "profiling/trace/event_rewriter.hpp"
 
 namespace sidestream::trace {
@@ -123,7 +124,7 @@ std::vector<std::string> StoreWriter::events_of(std::size_t row, std::int64_t st
   return events;
 }
 
-std::string StoreWriter::counter_event(std::size_t first, std::size_t& end,
+std::string StoreWriter::counter_event(std::size_t first, std::size_t& end, std::int64_t start_ns,
                                        std::int64_t time_ns) const {
   const auto& readings = timeline_.counters();
   const CounterReading one = readings[first];
@@ -132,9 +133,13 @@ std::string StoreWriter::counter_event(std::size_t first, std::size_t& end,
                     readings[end].time_ns == one.time_ns;
        ++end)
     values.add_text(timeline_.names[readings[end].series], number_text(readings[end].value));
+  const std::string_view name = timeline_.names[one.counter];
+  const std::string length =
+      is_rate(name) ? ",\"dur\":" + microseconds_text(time_ns - start_ns) : "";
   return R"({"ph":"C","cat":")" + std::string(ranges::kSystemCategory) + R"(","name":)" +
-         quoted(timeline_.names[one.counter]) + ",\"pid\":" + std::to_string(names_.process()) +
-         ",\"tid\":0,\"ts\":" + microseconds_text(time_ns) + ",\"args\":{" + values.text() + "}}";
+         quoted(name) + ",\"pid\":" + std::to_string(names_.process()) +
+         ",\"tid\":0,\"ts\":" + microseconds_text(start_ns) + length + ",\"args\":{" +
+         values.text() + "}}";
 }
 
 }  // namespace sidestream::trace

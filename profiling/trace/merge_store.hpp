@@ -22,9 +22,10 @@ class StoreWriter {
   // that leads to or from it.
   std::vector<std::string> events_of(std::size_t row, std::int64_t start_ns, std::int64_t end_ns);
 
-  // Readings of one counter at one time, in rows of the counters: a counter event for Perfetto.
-  // `end` becomes the first row behind them.
-  std::string counter_event(std::size_t first, std::size_t& end, std::int64_t time_ns) const;
+  // Readings of one counter at one time, in rows of the counters: a counter event for Perfetto, of
+  // the time since `start_ns`. `end` becomes the first row behind them.
+  std::string counter_event(std::size_t first, std::size_t& end, std::int64_t start_ns,
+                            std::int64_t time_ns) const;
 
  private:
   const RankTimeline& timeline_;

@@ -228,6 +228,20 @@ TEST_F(KinetoReaderTest, counters_are_kept_series_by_series) {
   EXPECT_EQ(file.timeline.size(), 0U);
 }
 
+// As a merged trace has them: at the beginning of the time that they are of.
+TEST_F(KinetoReaderTest, samples_of_the_system_with_a_length_are_of_its_end) {
+  const auto counter = [](const char* category) {
+    return R"({"ph":"C","cat":")" + std::string(category) +
+           R"(","name":"x [%]","pid":1,"ts":10,"dur":2.5,"args":{"y":1}})";
+  };
+  const KinetoFile file = read(trace_of(counter("system") + "," + counter("of others")));
+
+  const auto& counters = file.timeline.counters();
+  ASSERT_EQ(counters.size(), 2u);
+  EXPECT_EQ(counters[0].time_ns, 12'500);
+  EXPECT_EQ(counters[1].time_ns, 10'000);
+}
+
 TEST_F(KinetoReaderTest, deep_nesting_and_huge_events_are_passed_over) {
   const std::string deep =
       R"({"args":)" + std::string(100000, '[') + std::string(100000, ']') + "}";

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/base/file.hpp"
 #include "profiling/trace/kineto_fields.hpp"
@@ -233,6 +236,75 @@ TEST_F(MergeTest, an_export_keeps_what_its_collectives_carry_and_its_counters) {
     ASSERT_NE(timeline.collective(row), nullptr);
     EXPECT_EQ(timeline.collective(row)->sequence, 41);
   }
+}
+
+// "memory [MiB] 10.0 -": name, time and length of each counter event.
+std::vector<std::string> counters_of(const std::string& merged) {
+  std::vector<std::string> counters;
+  for (const auto& event : nlohmann::json::parse(merged).at("traceEvents")) {
+    if (event.at("ph") != "C") continue;
+    const std::string length = event.contains("dur") ? event.at("dur").dump() : "-";
+    counters.push_back(event.at("name").get<std::string>() + " " + event.at("ts").dump() + " " +
+                       length);
+  }
+  return counters;
+}
+
+// The kernel, the first event, begins at 10 us.
+TEST_F(MergeTest, rates_stand_at_the_beginning_of_their_time_and_are_read_at_its_end) {
+  std::string events = complete_event("kernel", "k", "10", "40");
+  for (const char* time : {"5", "20", "30"})
+    events += "," + test::counter_event("machine cpu [%]", time, R"("busy":40)");
+  for (const char* time : {"20", "30"})
+    events += "," + test::counter_event("memory [MiB]", time, R"("process":7)");
+  events += R"(,{"ph":"C","name":"of others [%]","pid":1,"ts":30,"args":{"x":1}})";
+  test::write_text(scratch_ / "in" / "rank-0.json", test::trace_of(events));
+  const auto expected =
+      ::testing::ElementsAre("machine cpu [%] 0.0 10.0", "machine cpu [%] 10.0 10.0",
+                             "memory [MiB] 10.0 -", "memory [MiB] 20.0 -", "of others [%] 20.0 -");
+
+  const std::string merged = merge();
+
+  EXPECT_THAT(counters_of(merged), expected);
+  EXPECT_EQ(result_.left_out.too_early, 1u);
+  const TraceSet again = load_traces(find_traces({scratch_ / "m.json"}));
+  std::vector<std::int64_t> times_ns;
+  for (std::size_t i = 0; i < again.timelines.front().counters().size(); ++i)
+    times_ns.push_back(again.timelines.front().counters()[i].time_ns);
+  EXPECT_THAT(times_ns, ::testing::ElementsAre(10'000, 20'000, 10'000, 20'000, 20'000));
+  test::write_text(scratch_ / "in" / "rank-0.json", merged);
+  EXPECT_THAT(counters_of(merge()), expected) << "of a merged trace they stand where they should";
+}
+
+// Each window has a first rate, whose beginning nobody knows.
+TEST_F(MergeTest, no_rate_is_of_the_time_between_two_windows) {
+  const auto write = [&](const char* folder, const char* base) {
+    const std::string events = complete_event("kernel", "k", "10", "40") + "," +
+                               test::counter_event("machine cpu [%]", "20", R"("busy":40)") + "," +
+                               test::counter_event("machine cpu [%]", "30", R"("busy":50)");
+    test::write_text(scratch_ / "in" / folder / "a.pt.trace.json",
+                     std::string(R"({"distributedInfo":{"rank":0},"baseTimeNanoseconds":)") + base +
+                         R"(,"traceEvents":[)" + events + "]}");
+  };
+  write("step_1", "0");
+  write("step_9", "1000000");
+  const auto expected =
+      ::testing::ElementsAre("machine cpu [%] 10.0 0.0", "machine cpu [%] 10.0 10.0",
+                             "machine cpu [%] 1010.0 0.0", "machine cpu [%] 1010.0 10.0");
+
+  const std::string merged = merge();
+
+  EXPECT_THAT(counters_of(merged), expected);
+  std::filesystem::remove_all(scratch_ / "in");
+  test::write_text(scratch_ / "in" / "rank-0.json", merged);
+  EXPECT_THAT(counters_of(merge()), expected);
+}
+
+TEST_F(MergeTest, counters_of_an_export_stand_at_the_beginning_of_their_time) {
+  test::make_database(scratch_ / "in" / "rank-0.sqlite", kExport);
+
+  EXPECT_THAT(counters_of(merge()),
+              ::testing::ElementsAre("gpu counters [%] 3.0 0.0", "gpu counters [%] 3.0 5.0"));
 }
 
 // Perfetto drops what crosses another event of its thread.
