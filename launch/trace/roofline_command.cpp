@@ -13,15 +13,20 @@
 #include "launch/trace/roofline_text.hpp"
 #include "launch/trace/trace_commands.hpp"
 #include "profiling/report/json_report.hpp"
+#include "profiling/report/wrap.hpp"
 
 namespace sidestream::launch {
 namespace {
 
-std::string ncu_text(const std::vector<std::string>& commands, const ExaminedRun& run) {
-  if (!run.facts().on_device) return "Counters: of kernels on a GPU only; these are host ranks\n";
+// The commands stay whole, to be copied.
+std::string ncu_text(const std::vector<std::string>& commands, const ExaminedRun& run,
+                     std::size_t width) {
+  if (!run.facts().on_device)
+    return report::wrapped("Counters: of kernels on a GPU only; these are host ranks", width, 2);
   if (commands.empty()) return "";
-  std::string text =
-      "Counters of these kernels, one rank and one kernel at a time; then --ncu ncu*.csv:\n";
+  std::string text = report::wrapped(
+      "Counters of these kernels, one rank and one kernel at a time; then --ncu ncu*.csv:", width,
+      2);
   for (const std::string& command : commands) text += command + "\n";
   return text;
 }
@@ -48,7 +53,7 @@ int run_roofline(const RooflineOptions& options) {
   const report::TextStyle style{.width_columns = width, .color = terminal.color};
   const std::string text = report::text_of(roofline_table(points), style) + "\n" +
                            causes_text(points, width) + "\n" +
-                           roofs_text(run.facts().ceilings, width) + ncu_text(commands, run);
+                           roofs_text(run.facts().ceilings, width) + ncu_text(commands, run, width);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -127,7 +127,8 @@ std::string roofs_text(const std::optional<advice::Ceilings>& ceilings, std::siz
 
 std::string short_causes_text(const std::vector<advice::RooflinePoint>& points, std::size_t width) {
   if (points.empty()) return "";
-  std::string text = "Why the longest take so long (`sidestream-trace roofline` has the figures)\n";
+  std::string text = report::wrapped(
+      "Why the longest take so long (`sidestream-trace roofline` has the figures)", width, 2);
   for (const advice::RooflinePoint& one : points)
     text += report::wrapped(fmt::format("- {}{}: {}", short_name(one), place_text(one),
                                         one.cause.empty() ? unknown_cause(one) : one.cause),

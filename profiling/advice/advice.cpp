@@ -263,7 +263,8 @@ std::string not_measured_text(const std::vector<NotMeasured>& list, std::size_t 
   std::string text;
   for (const auto& [needs, rules] : rules_of_needs)
     text += report::wrapped(fmt::format("  needs {}: {}", needs, rules), width, 4);
-  return text.empty() ? "" : "Could not look, for it was not measured\n" + text;
+  if (text.empty()) return "";
+  return report::wrapped("Could not look, for it was not measured", width, 2) + text;
 }
 
 // "Looked and found nothing" is not "could not look": both are said.
@@ -282,7 +283,8 @@ std::string silent_rules_text(const Advice& advice,
 std::string advice_text(const Advice& advice, const report::TextStyle& style,
                         const std::vector<report::MissingFigure>& figures) {
   if (advice.findings.empty())
-    return "Advice: nothing found by the rules that could look\n" +
+    return report::wrapped("Advice: nothing found by the rules that could look",
+                           style.width_columns, 2) +
            silent_rules_text(advice, figures, style.width_columns);
   std::string text = "Advice (bounds, no promises)\n";
   for (const Finding& one : advice.findings) {

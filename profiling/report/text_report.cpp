@@ -55,16 +55,19 @@ std::string own_verdict_text(const RunMetrics& run, std::size_t width) {
 std::string head(const Analysis& all, const RunMetrics& run, std::size_t width) {
   const trace::TraceSet& set = *all.set;
   std::string text =
-      fmt::format("{} file{}, {} event{}, {} of {} rank{}\n", set.files.size(),
-                  set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
-                  set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s");
+      wrapped(fmt::format("{} file{}, {} event{}, {} of {} rank{}", set.files.size(),
+                          set.files.size() == 1 ? "" : "s", set.events, set.events == 1 ? "" : "s",
+                          set.ranks().size(), set.world_size, set.world_size == 1 ? "" : "s"),
+              width, 2);
   text += fault_text(all, width);
   if (all.verdict) {
     const statistics::Bound& verdict = *all.verdict;
     text += wrapped(verdict_line(all), width, 2) +
-            fmt::format("  compute with copies {}, communication {}, input {}, host {} of a step\n",
-                        percent_text(verdict.compute), percent_text(verdict.comm),
-                        percent_text(verdict.io), percent_text(verdict.cpu));
+            wrapped(fmt::format("  compute with copies {}, communication {}, input {}, host {} of "
+                                "a step",
+                                percent_text(verdict.compute), percent_text(verdict.comm),
+                                percent_text(verdict.io), percent_text(verdict.cpu)),
+                    width, 4);
   } else {
     text += wrapped("Verdict: not known, needs " + analysis::verdict_needs(all.ranks), width, 2);
   }
@@ -244,22 +247,18 @@ std::string system_text(const Analysis& all, std::size_t width) {
   return wrapped(text + fmt::format(" ({} system samples)", use.samples), width, 2);
 }
 
-std::string tax_text(const analysis::OverlapTax& tax) {
+std::string cost_of_hiding(const analysis::OverlapTax& tax) {
+  if (tax.judged_ns == 0) return "; what that costs its compute is not measured";
+  if (tax.tax_ns == 0) return "; a cost to its compute: none measured";
+  return fmt::format(" and costs its compute {}: net {}", duration_text(real(tax.tax_ns)),
+                     duration_text(real(tax.net_gain_ns())));
+}
+
+std::string tax_text(const analysis::OverlapTax& tax, std::size_t width) {
   if (tax.hidden_ns == 0) return "";
-  if (tax.judged_ns == 0)
-    return fmt::format(
-        "Overlap hides {} of a rank's communication; what that costs its compute is not "
-        "measured\n",
-        duration_text(real(tax.hidden_ns)));
-  if (tax.tax_ns == 0)
-    return fmt::format(
-        "Overlap hides {} of a rank's communication; a cost to its compute: none "
-        "measured\n",
-        duration_text(real(tax.hidden_ns)));
-  return fmt::format(
-      "Overlap hides {} of a rank's communication and costs its compute {}: net {}\n",
-      duration_text(real(tax.hidden_ns)), duration_text(real(tax.tax_ns)),
-      duration_text(real(tax.net_gain_ns())));
+  return wrapped(fmt::format("Overlap hides {} of a rank's communication{}",
+                             duration_text(real(tax.hidden_ns)), cost_of_hiding(tax)),
+                 width, 2);
 }
 
 // A run compares with more of them at its end, and may say another figure.
@@ -269,16 +268,18 @@ std::string steps_beside_text(const Analysis& all) {
                     : fmt::format("the {} without the profiler until it was written", steps);
 }
 
-std::string profiler_text(const Analysis& all) {
-  if (all.model.profiler_was_off) return "The profiler was off in the steps of this trace\n";
+std::string profiler_text(const Analysis& all, std::size_t width) {
+  if (all.model.profiler_was_off)
+    return wrapped("The profiler was off in the steps of this trace", width, 2);
   if (all.model.profiler_cost_below)
-    return fmt::format(
-        "What the profiler costs the steps of this trace is within their scatter ({:.1f} "
-        "%),\n  compared with {}\n",
-        *all.model.profiler_cost_below * 100, steps_beside_text(all));
+    return wrapped(fmt::format("What the profiler costs the steps of this trace is within their "
+                               "scatter ({:.1f} %), compared with {}",
+                               *all.model.profiler_cost_below * 100, steps_beside_text(all)),
+                   width, 2);
   if (!all.model.profiler_cost) return "";
-  return fmt::format("Steps of this trace are {:.1f} % longer than {}\n",
-                     *all.model.profiler_cost * 100, steps_beside_text(all));
+  return wrapped(fmt::format("Steps of this trace are {:.1f} % longer than {}",
+                             *all.model.profiler_cost * 100, steps_beside_text(all)),
+                 width, 2);
 }
 
 std::string straggler_text(const Analysis& all, std::size_t width) {
@@ -287,7 +288,7 @@ std::string straggler_text(const Analysis& all, std::size_t width) {
 }
 
 // What the budget of a step does not have, of the rank that has most of it.
-std::string between_text(const Analysis& all) {
+std::string between_text(const Analysis& all, std::size_t width) {
   constexpr double kWorthALine = 0.01;  // of a step
   int most_rank = 0;
   RankMean most;
@@ -297,11 +298,12 @@ std::string between_text(const Analysis& all) {
     most = mean;
   }
   if (!most.between_ns || real(*most.between_ns) < kWorthALine * real(most.window_ns)) return "";
-  return fmt::format("Between steps rank {} spends {} a step, which no step contains\n", most_rank,
-                     duration_text(real(*most.between_ns)));
+  return wrapped(fmt::format("Between steps rank {} spends {} a step, which no step contains",
+                             most_rank, duration_text(real(*most.between_ns))),
+                 width, 2);
 }
 
-std::string clock_text(const Analysis& all) {
+std::string clock_text(const Analysis& all, std::size_t width) {
   const trace::ClockModel& clock = all.set->clock;
   if (all.set->ranks().size() < 2) return "";
   std::string text = "Clocks: " + clock.method;
@@ -309,7 +311,7 @@ std::string clock_text(const Analysis& all) {
     text += fmt::format(", ends of collectives within {} (median), {} (95 %)",
                         duration_text(clock.residual_us_p50 * 1000),
                         duration_text(clock.residual_us_p95 * 1000));
-  return text + "\n";
+  return wrapped(text, width, 2);
 }
 
 std::string remarks(const Analysis& all, std::size_t width) {
@@ -317,28 +319,28 @@ std::string remarks(const Analysis& all, std::size_t width) {
   for (const std::string& warning : all.set->warnings)
     text += wrapped("warning: " + warning, width, 2);
   for (const auto& [reason, count] : skipped_events(*all.set))
-    text += fmt::format("left out: {} event{} ({})\n", count, count == 1 ? "" : "s", reason);
+    text += wrapped(fmt::format("left out: {} event{} ({})", count, count == 1 ? "" : "s", reason),
+                    width, 2);
   return text;
 }
 
 }  // namespace
 
 std::string text_report(const Analysis& all, const RunMetrics& run, const TextStyle& style) {
-  std::string text = head(all, run, style.width_columns) + "\n";
+  const std::size_t width = style.width_columns;
+  std::string text = head(all, run, width) + "\n";
   const MeanStep mean = mean_step(all.ranks);
   if (mean.steps > 0) text += text_of(budget_table(mean, all.set->ranks().size()), style) + "\n";
   if (all.ranks.size() > 1) text += text_of(rank_table(all), style) + "\n";
   if (!all.operations.empty()) text += text_of(operation_table(all), style) + "\n";
   if (!all.collectives.empty())
-    text +=
-        text_of(collective_text_table(all), style) + sizes_text(all, style.width_columns) + "\n";
+    text += text_of(collective_text_table(all), style) + sizes_text(all, width) + "\n";
   if (!all.device_counters.of_ranks.empty())
     text += text_of(counter_text_table(all.device_counters), style) + "\n";
-  text += device_text(all, style.width_columns) + system_text(all, style.width_columns) +
-          throughput_text(all, run, style.width_columns) +
-          wall_time_text(run, style.width_columns) + profiler_text(all) + tax_text(all.tax) +
-          between_text(all) + straggler_text(all, style.width_columns) + clock_text(all);
-  return text + remarks(all, style.width_columns);
+  text += device_text(all, width) + system_text(all, width) + throughput_text(all, run, width) +
+          wall_time_text(run, width) + profiler_text(all, width) + tax_text(all.tax, width) +
+          between_text(all, width) + straggler_text(all, width) + clock_text(all, width);
+  return text + remarks(all, width);
 }
 
 }  // namespace sidestream::report
