@@ -120,6 +120,7 @@ void NcclCommunicator::watch() {
           .missing = [this](std::uint64_t sequence) { return missing_ranks(sequence); },
           .on_start = [this] { driver().set_device(this->context().index); },
           .on_failure = [this](const std::string& message) { on_failure(message); },
+          .abort = [this] { link_->abort(); },
           .on_finished =
               [this](const Call& call) {
                 config_.flights->note(FlightPlane::kDevice, call, FlightState::kFinished);
@@ -147,7 +148,6 @@ void NcclCommunicator::on_failure(const std::string& message) {
   host().announce_failure(message);
   if (config_.failed) config_.failed->store(true);
   if (config_.failure_hook) config_.failure_hook->run();
-  link_->abort();
 }
 
 template <typename HostCall>

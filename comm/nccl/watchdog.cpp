@@ -28,16 +28,16 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::add(std::shared_ptr<DeviceOperation> operation) {
-  rethrow_failure();
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(operation));
+    if (!failed()) queue_.push_back(std::move(operation));
   }
+  rethrow_failure();
   work_.notify_all();
 }
 
 void Watchdog::rethrow_failure() const {
-  if (failed()) throw_first();
+  if (state_.load(std::memory_order_acquire) != State::kRuns) throw_first();
 }
 
 bool Watchdog::idle() const {
@@ -72,6 +72,7 @@ void Watchdog::fail_with_peer(const Call& call, const PeerFailure& failure) {
 }
 
 void Watchdog::throw_first() const {
+  state_.wait(State::kFailing, std::memory_order_acquire);
   const std::lock_guard lock(mutex_);
   std::rethrow_exception(failure_);
 }
@@ -138,17 +139,36 @@ void Watchdog::check_front() {
   }
 }
 
-void Watchdog::fail_with(std::exception_ptr error, const std::string& message) noexcept {
+// True for the first one.
+bool Watchdog::note_failure(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (failure_ != nullptr) return false;
+  failure_ = std::move(error);
+  state_.store(State::kFailing, std::memory_order_release);
+  queue_.clear();
+  return true;
+}
+
+// Together with what was added meanwhile.
+void Watchdog::publish_failure() {
   {
     const std::lock_guard lock(mutex_);
-    if (failure_ != nullptr) return;
-    failure_ = std::move(error);
-    failed_.store(true, std::memory_order_release);
+    state_.store(State::kFailed, std::memory_order_release);
     queue_.clear();
   }
+  state_.notify_all();
+}
+
+void Watchdog::fail_with(std::exception_ptr error, const std::string& message) noexcept {
+  if (!note_failure(std::move(error))) return;
   try {
     hooks_.on_failure(message);
   } catch (...) {  // the failure itself is kept: it is what callers will see
+  }
+  publish_failure();
+  try {
+    hooks_.abort();
+  } catch (...) {
   }
 }
 

@@ -41,7 +41,8 @@ struct WatchdogHooks {
   std::function<std::optional<PeerFailure>()> peer_failure;    // what a peer said before it stopped
   std::function<std::string(std::uint64_t sequence)> missing;  // who has not come to an operation
   std::function<void()> on_start;                              // of the thread
-  std::function<void(const std::string& message)> on_failure;
+  std::function<void(const std::string& message)> on_failure;  // before anybody throws
+  std::function<void()> abort;  // after that; what waits for the device ends by it
   std::function<void(const Call& call)> on_finished = {};  // may be empty
   std::function<bool()> may_speak = {};  // empty: yes; else another rank may tell of the deadline
 };
@@ -56,9 +57,10 @@ class Watchdog {
   // Operations are done in the order in which they are added.
   void add(std::shared_ptr<DeviceOperation> operation);
 
-  // Throws the first failure, if there was one.
+  // Throws the first failure, if there was one: when `on_failure` has come back, for which it
+  // waits. Not from there.
   void rethrow_failure() const;
-  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  bool failed() const noexcept { return state_.load(std::memory_order_acquire) == State::kFailed; }
 
   // A failure that the calling thread has met itself. Throws it.
   [[noreturn]] void fail(const Call& call, const std::string& cause);
@@ -75,12 +77,17 @@ class Watchdog {
   bool idle() const;
 
  private:
+  // Failing: `on_failure` runs. Who throws unwinds, and takes along what is to be written down.
+  enum class State { kRuns, kFailing, kFailed };
+
   void run(const std::stop_token& stop);
   void look();
   void drop_finished();
   void check_front();
   bool may_speak();
   void fail_with(std::exception_ptr error, const std::string& message) noexcept;
+  bool note_failure(std::exception_ptr error);
+  void publish_failure();
   [[noreturn]] void throw_first() const;
   std::string prefix_of(const Call& call) const;
 
@@ -90,7 +97,8 @@ class Watchdog {
   mutable std::mutex mutex_;  // the two below
   std::deque<std::shared_ptr<DeviceOperation>> queue_;
   std::exception_ptr failure_;
-  std::atomic<bool> failed_{false}, ending_{false};
+  std::atomic<State> state_{State::kRuns};
+  std::atomic<bool> ending_{false};
   std::condition_variable_any work_;
   std::optional<std::chrono::steady_clock::time_point> over_since_;  // of the watching thread
   std::jthread thread_;  // last: started when the rest exists

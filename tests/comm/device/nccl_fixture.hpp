@@ -22,6 +22,7 @@ struct NcclTest : testing::Test {
   std::shared_ptr<nccl::FakeNccl> api = std::make_shared<nccl::FakeNccl>(driver);
   std::shared_ptr<HostRecord> record = std::make_shared<HostRecord>();
   std::shared_ptr<std::atomic<bool>> failed = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<FailureHook> failure_hook = std::make_shared<FailureHook>();
   Stream compute = driver->create_stream(cuda::Priority::kNormal);
   int index = 0;  // of the device
   std::array<float, 8> data{1, 2, 3, 4};
@@ -38,6 +39,7 @@ struct NcclTest : testing::Test {
                    .collective_flag = "--timeout-step",
                    .watch_interval = std::chrono::milliseconds(1),
                    .failed = failed,
+                   .failure_hook = failure_hook,
                    .tuning = tuning});
   }
   Work start(NcclCommunicator& communicator, const CollectiveOptions& options) {

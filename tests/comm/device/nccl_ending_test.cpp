@@ -1,0 +1,106 @@
+// In which order a rank whose collective has failed comes to its end.
+#include <atomic>
+#include <thread>
+
+#include "tests/comm/device/nccl_fixture.hpp"
+
+namespace sidestream::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+struct NcclEndingTest : NcclTest {
+  std::atomic<bool> is_written = false;
+
+  // What a rank writes down when a collective has failed, which takes its time.
+  void write_slowly() {
+    failure_hook->add([this] {
+      std::this_thread::sleep_for(100ms);
+      is_written = true;
+    });
+  }
+  void wait_for_announcement() const {
+    for (bool is_announced = false; !is_announced; std::this_thread::sleep_for(1ms)) {
+      const std::lock_guard lock(record->mutex);
+      is_announced = !record->announced.empty();
+    }
+  }
+};
+
+TEST_F(NcclEndingTest, failure_is_thrown_when_it_is_written_down) {
+  write_slowly();
+  const auto communicator = make();
+  driver->hold();
+
+  Work work = start(*communicator, {});
+
+  EXPECT_THAT(failure_of(work), HasSubstr("not finished after 50 ms"));
+  EXPECT_TRUE(is_written) << "who unwinds takes the hook away";
+}
+
+TEST_F(NcclEndingTest, calls_that_come_meanwhile_wait_until_it_is_written_down) {
+  const std::vector<std::function<void(NcclCommunicator&)>> calls = {
+      [](NcclCommunicator& communicator) { communicator.barrier({}); },
+      [this](NcclCommunicator& communicator) { start(communicator, {}).wait(); }};
+  for (const auto& call : calls) {
+    is_written = false;
+    record->announced.clear();
+    write_slowly();
+    const auto communicator = make();
+    driver->hold();
+    const Work work = start(*communicator, {});
+    wait_for_announcement();
+
+    EXPECT_THAT(words_of([&] { call(*communicator); }), HasSubstr("not finished after 50 ms"));
+    EXPECT_TRUE(is_written);
+
+    driver->release();
+  }
+}
+
+// What a thread adds or meets while another one writes down the first failure.
+TEST_F(NcclEndingTest, watchdog_takes_nothing_from_calls_that_come_meanwhile) {
+  const Call call{.kind = CallKind::kBarrier, .sequence = 7};
+  driver->hold();
+  const auto event = std::make_shared<cuda::OwnedEvent>(driver);
+  event->record(compute);
+  nccl::Watchdog* first = nullptr;
+  std::vector<std::string> words(2);
+  std::vector<std::jthread> threads;
+  const auto meet = [&](std::string& place, const std::function<void()>& what) {
+    threads.emplace_back([this, &place, what] {
+      place = words_of(what) + (is_written ? "" : ", thrown too early");
+    });
+  };
+  nccl::Watchdog watchdog(
+      0,
+      {.async_error = [] { return std::string(); },
+       .peer_failure = [] { return std::optional<PeerFailure>(); },
+       .missing = [](std::uint64_t) { return std::string("rank 1"); },
+       .on_start = {},
+       .on_failure =
+           [&](const std::string&) {
+             meet(words[0], [&] {
+               first->add(std::make_shared<nccl::DeviceOperation>(
+                   nccl::DeviceOperation{.call = call, .end = event, .limit = 10s}));
+             });
+             meet(words[1], [&] { first->fail(call, "the second failure"); });
+             std::this_thread::sleep_for(100ms);
+             is_written = true;
+           },
+       .abort = [] {}},
+      1ms);
+  first = &watchdog;
+
+  const std::string mine = words_of([&] { watchdog.fail(call, "the first failure"); });
+  threads.clear();
+
+  EXPECT_THAT(mine, HasSubstr("the first failure"));
+  EXPECT_THAT(words, testing::Each(mine));
+  EXPECT_TRUE(watchdog.idle());
+  driver->release();
+}
+
+}  // namespace
+}  // namespace sidestream::comm
