@@ -15,6 +15,8 @@ constexpr std::chrono::seconds kLimitOfClosing{5};
 // A launch takes some ten microseconds: until here without sleeping, which takes longer than that.
 constexpr std::chrono::microseconds kLaunch{100};
 constexpr std::chrono::microseconds kBetweenPolls{50};
+// How long abort() waits for a call that is in NCCL.
+constexpr std::chrono::milliseconds kLimitOfTurn{1000};
 
 }  // namespace
 
@@ -22,6 +24,31 @@ std::string version_text(int version) {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }
+
+// Of one thread at a time. At its end it aborts in place of who could not wait for it.
+class Link::Turn {
+ public:
+  Turn(Link& link, IfBusy if_busy) : link_(link), lock_(link.mutex_, std::defer_lock) {
+    if (if_busy == IfBusy::kWait) {
+      lock_.lock();
+    } else {
+      (void)lock_.try_lock();
+    }
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (!has_come()) return;
+    lock_.unlock();
+    if (link_.ending_) link_.abort();
+  }
+
+  bool has_come() const noexcept { return lock_.owns_lock(); }
+
+ private:
+  Link& link_;
+  std::unique_lock<std::recursive_mutex> lock_;
+};
 
 Link::Link(std::shared_ptr<Api> api, const UniqueId& id, const InitOptions& options,
            std::chrono::milliseconds limit)
@@ -68,17 +95,18 @@ Result Link::settle(Result result, std::chrono::milliseconds limit, const Look& 
 
 // Calls that register memory say that they are done while NCCL still works on it (2.28.9): only
 // this tells.
-Result Link::state() {
-  const std::lock_guard lock(mutex_);
-  if (comm_ == nullptr) return {.status = Status::kFailed, .text = "the communicator was aborted"};
+Result Link::state(IfBusy if_busy) {
+  const Turn turn(*this, if_busy);
+  if (!turn.has_come()) return {.status = Status::kInProgress};
+  if (!is_usable()) return {.status = Status::kFailed, .text = "the communicator was aborted"};
   return api_->async_error(comm_);
 }
 
 void Link::launch(const std::function<Result(Api&, Comm)>& call, const Look& look) {
   Result result;
   {
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr) throw core::CollectiveError("the communicator was aborted");
+    const Turn turn(*this, IfBusy::kWait);
+    if (!is_usable()) throw core::CollectiveError("the communicator was aborted");
     result = call(*api_, comm_);
   }
   result = settle(std::move(result), limit_, look);
@@ -88,12 +116,23 @@ void Link::launch(const std::function<Result(Api&, Comm)>& call, const Look& loo
 }
 
 std::string Link::async_error() {
-  const Result result = state();
+  const Result result = state(IfBusy::kLeave);
   return result.status == Status::kFailed ? result.text : std::string();
 }
 
 void Link::abort() noexcept {
-  const std::lock_guard lock(mutex_);
+  ending_ = true;
+  Deadline deadline(kLimitOfTurn);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  while (!lock.owns_lock() && !deadline.is_over()) {
+    std::this_thread::sleep_for(kBetweenPolls);
+    deadline.tick();
+    (void)lock.try_lock();
+  }
+  if (lock.owns_lock()) abort_in_turn();
+}
+
+void Link::abort_in_turn() noexcept {
   if (comm_ == nullptr) return;
   const Comm comm = std::exchange(comm_, nullptr);
   if (!in_graph_) return api_->abort(comm);

@@ -40,24 +40,33 @@ class Link {
   void launch(
       const std::function<Result(Api&, Comm)>& call, const Look& look = [] {});
 
-  // Empty, or what has gone wrong on this communicator. Never blocks.
+  // Empty, or what has gone wrong on this communicator. Never blocks: empty, too, while a call is
+  // in NCCL, which may hang there.
   std::string async_error();
 
+  // NCCL lets one thread at a time use a communicator, and frees it here: a call that is in NCCL is
+  // waited for a moment, and where it hangs (in the driver) it is what aborts when it comes back.
+  //
   // While a CUDA graph has launches of this communicator NCCL stops the device at once, but comes
   // back from its abort only when that graph is gone: a thread of its own waits for that.
   void abort() noexcept;
   void note_graph(bool exists) noexcept { in_graph_ = exists; }
 
  private:
+  class Turn;
+  enum class IfBusy { kWait, kLeave };
+
   Result settle(
       Result result, std::chrono::milliseconds limit, const Look& look = [] {});
-  Result state();
+  Result state(IfBusy if_busy = IfBusy::kWait);
+  bool is_usable() const noexcept { return comm_ != nullptr && !ending_; }
+  void abort_in_turn() noexcept;
 
   std::shared_ptr<Api> api_;
   std::chrono::milliseconds limit_;
   std::recursive_mutex mutex_;
   Comm comm_ = nullptr;  // null after abort()
-  std::atomic<bool> in_graph_{false};
+  std::atomic<bool> in_graph_{false}, ending_{false};
 };
 
 }  // namespace sidestream::comm::nccl

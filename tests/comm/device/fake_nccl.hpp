@@ -33,6 +33,7 @@ class FakeNccl : public Api {
   std::string init_failure;
   int polls_until_launched = 0;
   std::string launch_failure;
+  std::atomic<bool> holds_launch{false};  // as a driver does that hangs
   std::string group_failure;
   // Though the call says that it is done, as NCCL's does; -1: for ever.
   int polls_until_registered = 0;
@@ -47,6 +48,7 @@ class FakeNccl : public Api {
 
   // --- what a test reads
   std::atomic<int> aborted{0}, abort_ended{0}, finalized{0}, destroyed{0}, groups{0}, in_group{0};
+  std::atomic<bool> is_in_launch{false};
   std::atomic<int> windows{0};  // that are registered
   int gathers_in_windows = 0;
   int freed_in_windows = 0;  // memory that was still registered
@@ -151,6 +153,9 @@ class FakeNccl : public Api {
   }
   Result progress() const { return {.status = polls_ == 0 ? Status::kDone : Status::kInProgress}; }
   Result launch(const std::string& name, const Transfer& transfer, Stream stream) {
+    is_in_launch = true;
+    while (holds_launch) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    is_in_launch = false;
     const std::lock_guard lock(mutex_);
     if (!launch_failure.empty()) return failed(launch_failure);
     if (polls_ != 0 && in_group == 0) return failed("communicator used before it is ready");

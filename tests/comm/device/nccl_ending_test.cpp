@@ -102,5 +102,27 @@ TEST_F(NcclEndingTest, watchdog_takes_nothing_from_calls_that_come_meanwhile) {
   driver->release();
 }
 
+// The call keeps the communicator for itself, which nobody may abort under it.
+TEST_F(NcclEndingTest, launch_that_hangs_keeps_neither_the_deadline_nor_the_message_waiting) {
+  const auto communicator = make();
+  driver->hold();
+  Work earlier = start(*communicator, {.bucket = 1});
+  api->holds_launch = true;
+  std::string words;
+  std::jthread hanging([&] { words = words_of([&] { start(*communicator, {}).wait(); }); });
+  while (!api->is_in_launch) std::this_thread::sleep_for(1ms);
+
+  const std::string first = failure_of(earlier);
+  communicator->announce_failure("this rank ends");
+  EXPECT_EQ(api->aborted, 0) << "while a call is in NCCL";
+  api->holds_launch = false;
+  hanging.join();
+
+  EXPECT_THAT(first, HasSubstr("bucket 1, 32 bytes): not finished after 50 ms"));
+  EXPECT_EQ(words, first);
+  EXPECT_EQ(api->aborted, 1);
+  driver->release();
+}
+
 }  // namespace
 }  // namespace sidestream::comm
