@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <random>
 #include <system_error>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/host_name.hpp"
 #include "core/base/mapping_table.hpp"
 #include "core/base/open_file.hpp"
 #include "core/base/write_error.hpp"
@@ -33,10 +36,19 @@ struct stat regular_status(const UniqueFd& fd, const std::filesystem::path& path
   return status;
 }
 
+// In the same folder: a rename across file systems is no rename. Hosts and containers that share a
+// file system may have processes of the same number, and containers a host name: the random part
+// tells them apart, the host is for people.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  std::random_device random;
+  std::array<char, 17> part{};
+  std::snprintf(part.data(), part.size(), "%08x%08x", random(), random());
+  return path.string() + ".tmp." + host_name() + "." + part.data();
+}
+
 // path: what messages name, which is the file that somebody asked for.
 void write_and_sync(const std::filesystem::path& temporary, std::string_view content,
                     const std::filesystem::path& path) {
-  ::unlink(temporary.c_str());  // of a process that died; never what a link leads to
   const UniqueFd fd(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!fd) fail_to_write("cannot create", path);
@@ -177,8 +189,7 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   if (is_stream(path)) return write_all(open_stream(path).get(), content, path);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (::access(folder.c_str(), W_OK) != 0) fail_to_write("cannot write", path);
-  // In the same folder: a rename across file systems is no rename.
-  const std::filesystem::path temporary = path.string() + ".tmp." + std::to_string(::getpid());
+  const std::filesystem::path temporary = temporary_beside(path);
   try {
     write_and_sync(temporary, content, path);
     if (::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -11,16 +11,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What write_file_atomically() adds to a name: its host and a random number; earlier versions added
+// the number of the process.
+constexpr const char* kTemporary = R"(\.tmp\.([0-9]+|.+\.[0-9a-f]{16}))";
+
 // write_file_atomically(), files of traces, LibTorch's own.
 const std::regex& unfinished() {
-  static const std::regex pattern(R"(.*\.tmp\.[0-9]+|.*\.partial|\.raw_[0-9]+\.json)");
+  static const std::regex pattern(std::string(".*") + kTemporary +
+                                  R"(|.*\.partial|\.raw_[0-9]+\.json)");
   return pattern;
 }
 
 // In the root people may have files of their own.
 const std::regex& unfinished_in_root() {
-  static const std::regex pattern(
-      R"((config\.cfg|run\.json|metrics\.jsonl(\.damaged)?)\.tmp\.[0-9]+)");
+  static const std::regex pattern(R"((config\.cfg|run\.json|metrics\.jsonl(\.damaged)?))" +
+                                  std::string(kTemporary));
   return pattern;
 }
 

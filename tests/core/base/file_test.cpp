@@ -9,8 +9,10 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/host_name.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::core {
@@ -135,16 +137,26 @@ TEST(MappedFileTest, pipe_without_a_writer_throws_at_once) {
 TEST(FileTest, write_file_atomically_does_not_write_through_a_link) {
   const ScratchFolder folder;
   write_file_atomically(folder / "victim", "old");
-  const std::string temporary = "a.tmp." + std::to_string(::getpid());
-  std::filesystem::create_symlink("victim", folder / temporary);
   std::filesystem::create_symlink("victim", folder / "b");
 
-  write_file_atomically(folder / "a", "new");
   write_file_atomically(folder / "b", "new");
 
   EXPECT_EQ(read_file(folder / "victim"), "old");
-  EXPECT_EQ(read_file(folder / "a"), "new");
   EXPECT_EQ(read_file(folder / "b"), "new");
+}
+
+// On another host, or in another container, that shares the file system.
+TEST(FileTest, write_file_atomically_takes_no_name_that_a_process_of_this_number_may_have) {
+  const ScratchFolder folder;
+  const std::string number = std::to_string(::getpid());
+  const std::vector<std::string> theirs = {"a.tmp." + number,
+                                           "a.tmp." + host_name() + "." + number};
+  for (const std::string& name : theirs) std::ofstream(folder / name) << "theirs";
+
+  write_file_atomically(folder / "a", "mine");
+
+  EXPECT_EQ(read_file(folder / "a"), "mine");
+  for (const std::string& name : theirs) EXPECT_EQ(read_file(folder / name), "theirs");
 }
 
 TEST(FileTest, read_file_above_the_limit_throws) {

@@ -190,12 +190,18 @@ TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
   fs::create_directories(root_ / "trace" / "steps");
   const std::vector<fs::path> unfinished = {
       root_ / "run.json.tmp.17",
+      root_ / "run.json.tmp.node-1.example.0123456789abcdef",
+      root_ / "metrics.jsonl.damaged.tmp.host.0123456789abcdef",
       root_ / ".probe.host.17",
       root_ / "checkpoints" / ".probe.host.18.tmp.18",
       root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
+      root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.host.fedcba9876543210",
       root_ / "trace" / "steps" / "rank_00000.json.gz.partial",
       root_ / "trace" / "steps" / ".raw_00003.json"};
-  const std::vector<fs::path> others = {root_ / "run.json", root_ / "notes.tmp.1",
+  const std::vector<fs::path> others = {root_ / "run.json",
+                                        root_ / "notes.tmp.1",
+                                        root_ / "notes.tmp.host.0123456789abcdef",
+                                        root_ / "run.json.tmp.host.mine",
                                         root_ / "report.html.partial",
                                         root_ / "trace" / "steps" / "rank_00000.json.gz"};
   for (const auto& files : {unfinished, others}) {
