@@ -1,22 +1,16 @@
 #include "core/data/prepare.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/base/host_name.hpp"
 #include "core/data/parallel_for.hpp"
 #include "core/data/prepare_plan.hpp"
 #include "core/data/shard_series.hpp"
+#include "core/data/staged_folder.hpp"
 #include "core/data/tokenizer.hpp"
 
 namespace sidestream::data {
@@ -30,119 +24,6 @@ constexpr std::uint64_t kWindowBytesPerThread = std::uint64_t{4} << 20;
 void require(bool holds, const std::string& what) {
   if (!holds) throw ConfigError("prepare: " + what);
 }
-
-// A folder that is being written is locked by its writer; the lock ends with the process, however
-// it ends.
-core::UniqueFd lock_folder(const fs::path& folder) {
-  core::UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
-  return fd;
-}
-
-// FOLDER.tmp.HOST.PID; the ending that all of them have in common.
-constexpr const char* kStaged = ".tmp.";
-
-std::vector<fs::path> staged_beside(const fs::path& target) {
-  const std::string prefix = target.filename().string() + kStaged;
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(target.parent_path(), ignored))
-    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-  return found;
-}
-
-// What calls that were killed have left beside the output.
-void remove_leftovers(const fs::path& target) {
-  std::error_code ignored;
-  for (const fs::path& staged : staged_beside(target)) {
-    if (const core::UniqueFd lock = lock_folder(staged)) fs::remove_all(staged, ignored);
-  }
-}
-
-// The folder under a temporary name, removed unless it was put in place.
-class StagedFolder {
- public:
-  explicit StagedFolder(const fs::path& target) : target_(absolute_without_slash(target)) {
-    require(!is_mount_point(target_),
-            "output " + target_.string() +
-                ": is a mount point, which has no place for a whole folder to be renamed to: give "
-                "a folder inside it");
-    if (fs::exists(target_) && !fs::is_directory(target_))
-      throw ConfigError("output " + target_.string() + ": expected a folder, found something else");
-    require(!fs::exists(target_) || fs::is_empty(target_),
-            "output " + target_.string() +
-                " exists and is not empty: give another folder, or remove it");
-    remove_leftovers(target_);
-    make_staged();
-  }
-  StagedFolder(const StagedFolder&) = delete;
-  StagedFolder& operator=(const StagedFolder&) = delete;
-  ~StagedFolder() {
-    std::error_code ignored;
-    if (!staged_.empty()) fs::remove_all(staged_, ignored);
-  }
-
-  const fs::path& path() const { return staged_; }
-  const fs::path& target() const { return target_; }
-
-  void put_in_place() {
-    try {
-      fs::rename(staged_, target_);
-      core::sync_folder(target_.parent_path());
-    } catch (const fs::filesystem_error& error) {
-      throw ConfigError("output " + core::filesystem_words(error) + advice_on(error.code()));
-    }
-    staged_.clear();
-  }
-
- private:
-  static std::string advice_on(const std::error_code& error) {
-    for (const std::errc taken :
-         {std::errc::directory_not_empty, std::errc::file_exists, std::errc::not_a_directory}) {
-      if (error == taken)
-        return ": something was put there meanwhile; give another folder, or remove it";
-    }
-    for (const std::errc forbidden :
-         {std::errc::permission_denied, std::errc::operation_not_permitted,
-          std::errc::read_only_file_system}) {
-      if (error == forbidden)
-        return ": give another folder, or make the one that it is in writable";
-    }
-    return "; what was prepared is lost: give another folder, or mend this one";
-  }
-
-  // Where a link leads to: the folder lies there, and not beside the link.
-  static fs::path absolute_without_slash(const fs::path& target) {
-    const fs::path whole = fs::absolute(target).lexically_normal();
-    const fs::path name = whole.has_filename() ? whole : whole.parent_path();
-    return fs::is_symlink(name) && fs::exists(name) ? fs::canonical(name) : name;
-  }
-
-  static bool is_mount_point(const fs::path& target) {
-    struct statx about {};
-    if (::statx(AT_FDCWD, target.c_str(), 0, STATX_BASIC_STATS, &about) != 0) return false;
-    return (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-  }
-
-  // Hosts that share a file system may have processes of the same number.
-  void make_staged() {
-    const fs::path staged =
-        target_.string() + kStaged + core::host_name() + "." + std::to_string(::getpid());
-    std::error_code error;
-    const bool is_made = fs::create_directories(staged, error);
-    if (error)
-      throw ConfigError("cannot make the output folder " + target_.string() + ": " +
-                        error.message());
-    require(is_made, "output " + target_.string() + ": " + staged.string() +
-                         " is there already: another process writes it; if none does, remove it");
-    staged_ = staged;
-    lock_ = lock_folder(staged_);
-  }
-
-  fs::path target_;
-  fs::path staged_;
-  core::UniqueFd lock_;
-};
 
 class Preparation {
  public:
