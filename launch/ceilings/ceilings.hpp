@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,8 +73,16 @@ struct KeptCeilings {
 };
 KeptCeilings keep_better(const std::optional<Ceilings>& stored, const Ceilings& fresh);
 
-// Replaces the entries of this processor and of this GPU, leaves the others.
+// Replaces the entries of this processor and of this GPU, leaves the others. One process at a time:
+// it holds a lock on FILE.lock.
 void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file);
+
+// The same with what comes of load_ceilings(), under one lock: figures that another process stores
+// meanwhile stay. What `change` makes of the stored measurement is saved; nothing when it is empty.
+using ChangeOfCeilings =
+    std::function<std::optional<Ceilings>(const std::optional<Ceilings>& stored)>;
+void update_ceilings(const std::filesystem::path& file, const std::string& gpu,
+                     const ChangeOfCeilings& change);
 
 // The stored measurement of this processor, and of the GPU of that name where there is one; empty
 // when there is none or when the file cannot be read.

@@ -1,4 +1,8 @@
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -175,13 +179,32 @@ Json machines_in(const std::filesystem::path& file) {
 
 }  // namespace
 
-void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) {
+namespace {
+
+void make_folder_of(const std::filesystem::path& file) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (error)
     throw core::WriteError(file.parent_path().string() + ": cannot be made: " + error.message() +
                                ". XDG_CACHE_HOME names another folder for what is measured",
                            error.message());
+}
+
+// For as long as the file is read and replaced. Beside it, because it is another file afterwards;
+// it stays, because others may wait for it. Where there are no locks the last one has its way.
+core::UniqueFd lock_beside(const std::filesystem::path& file) {
+  std::error_code ignored;  // who writes the file says why it cannot be
+  std::filesystem::create_directories(file.parent_path(), ignored);
+  const std::string name = file.string() + ".lock";
+  core::UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+  while (fd && ::flock(fd.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return fd;
+}
+
+// Under the lock.
+void replace_entries(const Ceilings& ceilings, const std::filesystem::path& file) {
+  make_folder_of(file);
   Json machines = Json::object();
   try {
     machines = machines_in(file);
@@ -195,6 +218,19 @@ void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) 
   machine["devices"] = std::move(devices);
   core::write_file_atomically(file,
                               Json{{"schema", kSchema}, {"machines", machines}}.dump(2) + "\n");
+}
+
+}  // namespace
+
+void save_ceilings(const Ceilings& ceilings, const std::filesystem::path& file) {
+  const core::UniqueFd lock = lock_beside(file);
+  replace_entries(ceilings, file);
+}
+
+void update_ceilings(const std::filesystem::path& file, const std::string& gpu,
+                     const ChangeOfCeilings& change) {
+  const core::UniqueFd lock = lock_beside(file);
+  if (const auto changed = change(load_ceilings(file, gpu))) replace_entries(*changed, file);
 }
 
 std::optional<Ceilings> load_ceilings(const std::filesystem::path& file, const std::string& gpu) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "comm/device/device_choice.hpp"
@@ -38,9 +39,11 @@ void print(const Ceilings& ceilings) {
 
 void store(const BenchOptions& options, const Ceilings& fresh) {
   const std::string gpu = fresh.device ? fresh.device->name : "";
-  const auto stored = options.replace ? std::nullopt : load_ceilings(ceilings_file(), gpu);
-  const KeptCeilings result = keep_better(stored, fresh);
-  save_ceilings(result.kept, ceilings_file());
+  KeptCeilings result;
+  update_ceilings(ceilings_file(), gpu, [&](const std::optional<Ceilings>& stored) {
+    result = keep_better(options.replace ? std::nullopt : stored, fresh);
+    return result.kept;
+  });
   for (const std::string& remark : result.remarks)
     fmt::print("{}{}\n", remark, " (--replace stores the new one)");
   fmt::print("kept in {}: the denominator of MFU on this machine\n", ceilings_file().string());
@@ -77,6 +80,34 @@ int measure_machine(const BenchOptions& options) {
   return 0;
 }
 
+struct MeasuredLink {
+  bool between_gpus = false;
+  int ranks = 0;
+  double bytes_per_s = 0;
+};
+
+// A link is kept beside the figures of its processor, or of its GPU.
+std::optional<Ceilings> with_link(const std::optional<Ceilings>& stored, const MeasuredLink& fresh,
+                                  const BenchOptions& options) {
+  if (!stored || stored->cores == 0) {
+    fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
+    return std::nullopt;
+  }
+  if (fresh.between_gpus && !stored->device) {
+    fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
+    return std::nullopt;
+  }
+  Ceilings kept = *stored;
+  LinkRates& links = fresh.between_gpus ? kept.device->link_bytes_per_s : kept.link_bytes_per_s;
+  double& link = links[fresh.ranks];
+  if (link > fresh.bytes_per_s && !options.replace)
+    fmt::print(
+        "the stored figure, {:.1f} GB/s, is higher and stays (--replace stores the new one)\n",
+        link * 1e-9);
+  link = options.replace ? fresh.bytes_per_s : std::max(link, fresh.bytes_per_s);
+  return kept;
+}
+
 // Under mpirun it is the link between the ranks that is measured.
 core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
   const CollectiveRate measured = measure_link(
@@ -97,25 +128,12 @@ core::ExitCode measure_ranks(const BenchOptions& options, Session& session) {
     fmt::print("not kept: the ranks are on several machines\n");
     return core::ExitCode::kDone;
   }
-  const bool between_gpus = session.communicator().device().has_value();
-  Ceilings kept =
-      load_ceilings(ceilings_file(), between_gpus ? gpu_name() : "").value_or(Ceilings{});
-  if (kept.cores == 0) {
-    fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
-    return core::ExitCode::kDone;
-  }
-  if (between_gpus && !kept.device) {
-    fmt::print("not kept: `sidestream bench ceilings` has not measured a GPU here yet\n");
-    return core::ExitCode::kDone;
-  }
-  LinkRates& links = between_gpus ? kept.device->link_bytes_per_s : kept.link_bytes_per_s;
-  double& stored = links[ranks];
-  if (stored > rate && !options.replace)
-    fmt::print(
-        "the stored figure, {:.1f} GB/s, is higher and stays (--replace stores the new one)\n",
-        stored * 1e-9);
-  stored = options.replace ? rate : std::max(stored, rate);
-  save_ceilings(kept, ceilings_file());
+  const MeasuredLink fresh{.between_gpus = session.communicator().device().has_value(),
+                           .ranks = ranks,
+                           .bytes_per_s = rate};
+  update_ceilings(
+      ceilings_file(), fresh.between_gpus ? gpu_name() : "",
+      [&](const std::optional<Ceilings>& stored) { return with_link(stored, fresh, options); });
   return core::ExitCode::kDone;
 }
 

@@ -74,14 +74,18 @@ std::string table_of(const Rates& kernels, const Rates& copies) {
 }
 
 void keep(const PathRates& rates, int ranks) {
-  Ceilings kept = load_ceilings(ceilings_file(), gpu_name()).value_or(Ceilings{});
-  if (!kept.device) {
+  bool is_kept = false;
+  update_ceilings(ceilings_file(), gpu_name(), [&](std::optional<Ceilings> stored) {
+    is_kept = stored && stored->device;
+    if (!is_kept) return std::optional<Ceilings>();
+    stored->device->gather_paths[ranks] = rates;
+    return stored;
+  });
+  if (is_kept) {
+    fmt::print("kept in {}: --nccl-ctas auto goes by it\n", ceilings_file().string());
+  } else {
     fmt::print("not kept: `sidestream bench ceilings` without mpirun comes first\n");
-    return;
   }
-  kept.device->gather_paths[ranks] = rates;
-  save_ceilings(kept, ceilings_file());
-  fmt::print("kept in {}: --nccl-ctas auto goes by it\n", ceilings_file().string());
 }
 
 // What one size says about the way holds for weights, whose buckets are large.

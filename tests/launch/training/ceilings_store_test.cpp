@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <thread>
+#include <vector>
 
 #include "launch/ceilings/ceilings.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -109,6 +112,48 @@ TEST(CeilingsTest, machines_that_share_a_home_keep_their_entries) {
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   EXPECT_THAT(text, ::testing::HasSubstr("another processor"));
   EXPECT_EQ(load_ceilings(scratch / "c.json")->cores, 2);
+}
+
+// The file is read and replaced, and has to be as the one before has left it.
+TEST(CeilingsTest, measurements_that_end_at_the_same_time_are_all_stored) {
+  constexpr int kThreads = 8;
+  const core::ScratchFolder scratch;
+  const auto file = scratch / "c.json";
+  const auto gpu = [](int i) { return "GPU " + std::to_string(i); };
+  const auto at_once = [](const std::function<void(int)>& what) {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kThreads; ++i) threads.emplace_back([&what, i] { what(i); });
+  };
+
+  at_once([&](int i) { save_ceilings(measured_with(gpu(i), 1e14), file); });
+  at_once([&](int i) {
+    for (int k = 0; k < 10; ++k) {
+      update_ceilings(file, gpu(i), [&](std::optional<Ceilings> stored) {
+        stored.value().link_bytes_per_s[2 + 10 * i + k] = 1e9;
+        return stored;
+      });
+    }
+  });
+
+  for (int i = 0; i < kThreads; ++i) EXPECT_TRUE(load_ceilings(file, gpu(i))->device) << i;
+  EXPECT_EQ(load_ceilings(file)->link_bytes_per_s.size(), 10u * kThreads);
+}
+
+TEST(CeilingsTest, change_that_gives_nothing_leaves_the_file_as_it_was) {
+  const core::ScratchFolder scratch;
+  std::vector<bool> had_one;
+  const auto ask = [&](const std::optional<Ceilings>& stored) -> std::optional<Ceilings> {
+    had_one.push_back(stored.has_value());
+    return std::nullopt;
+  };
+  update_ceilings(scratch / "c.json", "", ask);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "c.json"));
+  save_ceilings(measured(2, 1e11), scratch / "c.json");
+
+  update_ceilings(scratch / "c.json", "", ask);
+
+  EXPECT_EQ(load_ceilings(scratch / "c.json")->fp32_flops_per_s, 1e11);
+  EXPECT_EQ(had_one, (std::vector<bool>{false, true}));
 }
 
 TEST(CeilingsTest, files_of_the_first_schema_are_read) {
