@@ -175,6 +175,7 @@ void RunRecording::went_back(std::int64_t step) {
   in_window_ = false;
   kineto_.reset();
   if (options_.whole_run()) {  // which has every range, also of steps that are taken back
+    sample_clocks(parts_.communicator, clocks_);  // of its end; below, of the next one's start
     write_clock_file(write_since_last(Profiler::kOn));
     sample_clocks(parts_.communicator, clocks_);
   } else {

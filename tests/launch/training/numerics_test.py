@@ -118,6 +118,10 @@ def check_rollback(root, flags):
     for rank in range(RANKS):
         steps = recorded_steps(root / "recorded", rank)
         check(sorted(steps) == [1, 2, 3, 4, 5, 5, 6, 6, 7, 8, 9], f"steps in the files of rank {rank}: {steps}")
+    # Clocks are compared at both ends of each piece: one alone tells no drift.
+    for file in (root / "recorded").glob("trace/*/clock.json"):
+        samples = [len(rank["samples"]) for rank in json.loads(file.read_text())["ranks"]]
+        check(samples == [48] * RANKS, f"{file.parent.name}: {samples}")
     incident, = incidents(root / "rollback")
     check((incident["step"], incident["action"]) == (6, "rollback"), incident)
     manifest = json.loads((checkpoint(root / "rollback", 9) / "manifest.json").read_text())
