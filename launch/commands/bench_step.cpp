@@ -146,6 +146,8 @@ void print(const StepBenchOptions& options, const Measured& run) {
 
 core::ExitCode bench_step(Session& session, StepBenchOptions options,
                           const std::string& command_line) {
+  if (session.is_first_rank())
+    for (const std::string& remark : options.remarks) fmt::print("{}\n", remark);
   std::optional<TemporaryFolder> folder;
   if (!options.keeps_run) options.train.run_dir = folder.emplace(session).path() / "run";
   const core::ExitCode code = run_training(session, options.train, command_line);

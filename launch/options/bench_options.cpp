@@ -209,7 +209,8 @@ std::string bench_help(int width_columns) {
          "of medians of batches, for neighbours resemble each other), tokens/s, exposed "
          "communication, and the share of what `bench ceilings` has measured. 30 steps on "
          "synthetic "
-         "tokens, also with --config FILE, where --steps and --data are not given beside it.\n"
+         "tokens, also with --config FILE, where --steps and --data are not given beside it, and "
+         "neither recorded nor sampled unless that is asked for beside it.\n"
          "Asked to stop (Ctrl-C, SIGTERM, SIGUSR1) it ends soon, with what there is and exit code "
          "75; ceilings without mpirun end at once and keep nothing.\n\n" +
          flags_help(groups, width_columns);

@@ -11,9 +11,10 @@
 namespace sidestream::launch {
 
 struct StepBenchOptions {
-  int warm_up = 5;          // steps at the start that do not count
-  bool keeps_run = false;   // --run-dir was given: the run stays there
-  TrainOptions train = {};  // synthetic data unless something else was asked for
+  int warm_up = 5;                        // steps at the start that do not count
+  bool keeps_run = false;                 // --run-dir was given: the run stays there
+  std::vector<std::string> remarks = {};  // of the file: what is not taken over, and why
+  TrainOptions train = {};                // synthetic data unless something else was asked for
 };
 
 // `arguments`: what follows the word. Throws ConfigError, also for flags of `train` that the

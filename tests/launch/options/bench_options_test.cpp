@@ -159,6 +159,43 @@ TEST(StepBenchOptionsTest, a_file_keeps_what_is_not_measured) {
               AllOf(HasSubstr(file), HasSubstr("target-val-loss"), HasSubstr("file without")));
 }
 
+// As the config.cfg of a run may be.
+TEST(StepBenchOptionsTest, steps_are_neither_recorded_nor_sampled_because_a_file_says_so) {
+  const core::ScratchFolder scratch;
+  const std::string file = (scratch / "config.cfg").string();
+  std::ofstream(file) << "model = gpt2-tiny\nrecord = on\nsample-hz = 7\nresume = /x/y\n";
+
+  const StepBenchOptions options = parse_bench_options({"step", "--config", file}).step;
+  const StepBenchOptions asked =
+      parse_bench_options({"step", "--config", file, "--record", "on", "--sample-hz=5"}).step;
+
+  EXPECT_EQ(options.train.record.record, RecordedSteps::kNone);
+  EXPECT_EQ(options.train.record.sample_hz, 0);
+  EXPECT_EQ(options.train.checkpoint.resume, "none");
+  EXPECT_THAT(options.remarks,
+              ::testing::ElementsAre(
+                  file + ":4: resume = /x/y is not taken over: every run starts from the beginning",
+                  file + ":2: record = on is not taken over: timed runs are not recorded; --record "
+                         "on beside --config does it",
+                  ::testing::StartsWith(file + ":3: sample-hz = 7 is not taken over")));
+  EXPECT_EQ(asked.train.record.record, RecordedSteps::kAll);
+  EXPECT_EQ(asked.train.record.sample_hz, 5);
+  EXPECT_EQ(asked.remarks.size(), 1u);
+}
+
+TEST(StepBenchOptionsTest, a_file_that_profiles_or_plants_faults_is_refused_with_its_line) {
+  const core::ScratchFolder scratch;
+  const std::string file = (scratch / "config.cfg").string();
+  for (const std::string line : {"profile = wait=1,warmup=1,active=3", "inject = nan:step=6"}) {
+    std::ofstream(file) << "model = gpt2-tiny\n" << line << "\n";
+    const std::string name = line.substr(0, line.find(' '));
+
+    EXPECT_THAT(bench_error({"step", "--config", file}),
+                AllOf(HasSubstr(file + ":2: " + name), HasSubstr("Take the line out")));
+  }
+  EXPECT_NO_THROW(parse_bench_options({"step", "--config", file, "--inject", "nan:step=7"}));
+}
+
 TEST(StepBenchOptionsTest, what_makes_no_sense_is_refused) {
   EXPECT_THAT(bench_error({"step", "--modle", "gpt2-tiny"}),
               AllOf(HasSubstr("unknown flag '--modle'"), HasSubstr("--model"),
