@@ -34,8 +34,11 @@ std::vector<std::string> remarks_on_file(const VerifyOptions& options) {
   std::vector<std::string> remarks;
   for (const SingleRunSetting& one : single_run_settings()) {
     const Given* line = line_of_single_run(options.of_file, one);
-    if (line == nullptr) continue;
-    remarks.push_back(not_taken_over(*line, one, "", remedy_of(one)));
+    const std::string flag = flag_of(one.name);
+    const bool base = names_flag(options.base, flag), fresh = names_flag(options.fresh, flag);
+    if (line == nullptr || names_flag(options.common, flag) || (base && fresh)) continue;
+    const char* const by = base ? " by the new side" : fresh ? " by the base side" : "";
+    remarks.push_back(not_taken_over(*line, one, by, remedy_of(one)));
   }
   return remarks;
 }

@@ -15,7 +15,8 @@ namespace sidestream::launch {
 // timed run may do and no flag turns off: it names the line, and what to do.
 void read_file_settings(VerifyOptions& options);
 
-// A line for each setting that runs do not take over: which, why, and how to have it all the same.
+// A line for each setting that runs, or those of one side, do not take over: which, why, and how to
+// have it all the same. Not for what flags of both sides say themselves.
 std::vector<std::string> remarks_on_file(const VerifyOptions& options);
 
 // What a run with these flags is told in place of what the file says. Flags of a side stay.

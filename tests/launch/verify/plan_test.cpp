@@ -127,6 +127,27 @@ TEST_F(PlanTest, a_recording_of_the_file_is_no_part_of_what_is_timed_unless_a_si
   EXPECT_EQ(remarks_on_file(options).size(), 2u);
 }
 
+TEST_F(PlanTest, what_flags_say_themselves_has_no_remark_or_that_of_the_other_side) {
+  const auto remarks = [&](const std::vector<std::string>& common,
+                           const std::vector<std::string>& base,
+                           const std::vector<std::string>& fresh) {
+    VerifyOptions options = with_file("record = on\n", fresh);
+    options.common = common;
+    options.base = base;
+    return remarks_on_file(options);
+  };
+  const std::vector<std::string> record = {"--record", "on"};
+  const auto one_with = [](const std::string& words) {
+    return ::testing::ElementsAre(::testing::HasSubstr("record = on is not taken over" + words));
+  };
+
+  EXPECT_THAT(remarks({}, {}, {}), one_with(": timed runs"));
+  EXPECT_THAT(remarks(record, {}, {}), ::testing::IsEmpty());
+  EXPECT_THAT(remarks({}, {"--record=on"}, record), ::testing::IsEmpty());
+  EXPECT_THAT(remarks({}, record, {}), one_with(" by the new side: timed runs"));
+  EXPECT_THAT(remarks({}, {}, record), one_with(" by the base side: timed runs"));
+}
+
 TEST_F(PlanTest, a_file_that_profiles_or_plants_faults_is_refused_with_its_line) {
   for (const std::string& line : {std::string("profile = wait=1,warmup=1,active=3"),
                                   std::string("inject = kill:rank=0,step=1")}) {
