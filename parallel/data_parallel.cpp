@@ -1,12 +1,13 @@
 #include "parallel/data_parallel.hpp"
 
 #include "parallel/data_parallel_impl.hpp"
+#include "parallel/tensor_place.hpp"
 
 namespace sidestream::parallel {
 
 DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                            const DataParallelConfig& config)
-    : DataParallel(module, communicator, config, DeviceTools::of(device_of(module))) {}
+    : DataParallel(module, communicator, config, DeviceTools::of(place_of(communicator))) {}
 DataParallel::DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                            const DataParallelConfig& config, const DeviceTools& tools)
     : impl_(std::make_shared<Impl>(module, communicator, config, tools)) {}

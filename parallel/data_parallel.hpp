@@ -50,10 +50,11 @@ struct StepStatistics {
 
 class DataParallel {
  public:
-  // Collective. Throws AgreedError when the ranks' parameters differ in name, shape or dtype.
+  // Collective. Throws AgreedError when the ranks' parameters differ in name, shape or dtype, and
+  // for a tensor of the module that is not where the communicator works: on its GPU, or the host.
   DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                const DataParallelConfig& config);
-  // With other tools than those of the parameters' device.
+  // With other tools than those of the communicator's device.
   DataParallel(torch::nn::Module& module, comm::Communicator& communicator,
                const DataParallelConfig& config, const DeviceTools& tools);
   ~DataParallel();

@@ -16,17 +16,19 @@ std::shared_ptr<core::CopyEngine> DeviceTools::copies_of_state(
 }
 
 DeviceTools DeviceTools::of(const torch::Device& device) {
-  if (device.is_cpu()) return {};
+  if (device.is_cpu()) return {.place = device};
   const CurrentStream current_stream = [device] {
     const c10::impl::VirtualGuardImpl guard(device.type());
     return comm::device_stream(guard.getStream(device).native_handle());
   };
   return {.kernels = optim::make_device_kernels(),
           .current_stream = current_stream,
-          .make_copies = [current_stream] {
-            return comm::cuda::make_stream_copies(comm::cuda::make_driver(), current_stream,
-                                                  "--offload optimizer");
-          }};
+          .make_copies =
+              [current_stream] {
+                return comm::cuda::make_stream_copies(comm::cuda::make_driver(), current_stream,
+                                                      "--offload optimizer");
+              },
+          .place = device};
 }
 
 }  // namespace sidestream::parallel

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include <torch/types.h>
 
@@ -24,6 +25,8 @@ struct DeviceTools {
   // For StateResidence::kHost; empty: tensors are on the host.
   std::function<std::shared_ptr<core::CopyEngine>()> make_copies = {};
   std::size_t state_slice_elements = kStateSliceElements;
+  // Where every tensor of the module has to lie; empty, as with fakes: nobody looks.
+  std::optional<torch::Device> place = {};
 
   // Null where state lies with the weights. Throws ConfigError where there is no device beside the
   // host.

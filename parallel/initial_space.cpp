@@ -16,7 +16,7 @@ BucketPlan plan_of(const DataParallelConfig& config, std::span<const std::size_t
 
 ParameterSpace agreed_space(comm::Communicator& communicator, const torch::nn::Module& module,
                             const DataParallelConfig& config, const DeviceTools& tools) {
-  std::vector<Parameter> parameters = agreed_parameters(communicator, module, config);
+  std::vector<Parameter> parameters = agreed_parameters(communicator, module, config, tools.place);
   StateMemory memory(communicator, parameters, config, tools.copies_of_state(config.optimizer));
   if (!memory.is_sharded())
     return {std::move(parameters), config.parameter_dtype, std::move(memory)};

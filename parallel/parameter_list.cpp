@@ -93,8 +93,9 @@ std::vector<std::size_t> indices_of(const std::vector<Parameter>& parameters,
 }
 
 torch::Device device_of(const torch::nn::Module& module) {
-  const auto parameters = module.parameters();
-  return parameters.empty() ? torch::Device(torch::kCPU) : parameters.front().device();
+  for (const torch::Tensor& parameter : module.parameters())
+    if (parameter.requires_grad()) return parameter.device();
+  return torch::kCPU;
 }
 
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module) {

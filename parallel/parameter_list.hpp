@@ -30,7 +30,7 @@ std::vector<Parameter> trainable_parameters(const torch::nn::Module& module, cor
 std::vector<std::size_t> indices_of(const std::vector<Parameter>& parameters,
                                     const std::vector<std::string>& names);
 
-// Where the module's parameters are; the host when it has none.
+// Where the module's parameters with a gradient are; the host when it has none.
 torch::Device device_of(const torch::nn::Module& module);
 
 // What else a replica holds: parameters without gradient and buffers, each tensor once. Throw

@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "parallel/state_slices.hpp"
+#include "parallel/tensor_place.hpp"
 #include "parallel/tensor_types.hpp"
 
 namespace sidestream::parallel {
@@ -124,13 +125,19 @@ void require_same(const std::vector<std::string>& all) {
 
 std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
                                          const torch::nn::Module& module,
-                                         const DataParallelConfig& config) {
+                                         const DataParallelConfig& config,
+                                         const std::optional<torch::Device>& place) {
   std::vector<Parameter> parameters;
   std::string mine;
   try {
     config.validate();
     parameters = trainable_parameters(module, config.parameter_dtype);
-    mine = description(parameters, constant_tensors(module), config);
+    const std::vector<Parameter> constants = constant_tensors(module);
+    if (place) {
+      require_place(parameters, *place);
+      require_place(constants, *place);
+    }
+    mine = description(parameters, constants, config);
   } catch (const core::Error& error) {  // told to the others first: they wait for this rank
     mine = kProblem + std::string(error.what());
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,12 @@ namespace sidestream::parallel {
 // Collective: the trainable parameters of the module, the same on all ranks, before anything is
 // moved or allocated. Throws AgreedError on all ranks together when one rank's module or
 // configuration cannot be used, or names, shapes, dtypes or what decides about collectives differ
-// from rank 0's; the message names the first difference and the rank.
+// from rank 0's; the message names the first difference and the rank. Where a place is given, all
+// tensors of the module have to be there, frozen parameters and buffers included.
 std::vector<Parameter> agreed_parameters(comm::Communicator& communicator,
                                          const torch::nn::Module& module,
-                                         const DataParallelConfig& config);
+                                         const DataParallelConfig& config,
+                                         const std::optional<torch::Device>& place);
 
 // Collective, blocks: rank 0's master weights to all ranks, and weights are rounded from them
 // again; weights that the ranks share only have to be there. Or rank 0's tensors as they are.

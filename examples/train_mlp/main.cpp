@@ -6,6 +6,10 @@
 // the gradients are reduced while backward goes on, and the fused optimizer updates all parameters
 // in one pass. With a folder the run saves checkpoints there, every 100 steps and when it is
 // stopped (Ctrl-C), and the next start goes on from the last one, with any number of ranks.
+//
+// On GPUs: give run_program a CommunicatorConfig with device = DeviceWish::kCuda, on which
+// choose_device() was called; then move the model, before DataParallel is made, and every sample to
+// torch::Device(torch::kCUDA, *ranks.device()).
 
 #include <fmt/format.h>
 

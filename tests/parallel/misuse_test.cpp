@@ -19,6 +19,7 @@ namespace {
 
 using parallel::DataParallel;
 using parallel::DataParallelConfig;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // The message of the one that is thrown; empty: none was.
@@ -118,6 +119,44 @@ TEST(MisuseTest, ranks_that_give_other_orders_of_buckets_are_told) {
     if (communicator.rank() == 1) order.push_back("");
     EXPECT_THAT(message_of<core::AgreedError>([&] { replicas.set_bucket_order(order); }),
                 HasSubstr("expected nothing more, found ''"));
+  });
+}
+
+// A module that was moved, or not, while the communicator works elsewhere: an address that a
+// library of the other side must not be given.
+TEST(MisuseTest, a_tensor_that_is_not_where_the_communicator_works_is_named) {
+  const auto message_with = [](const std::function<void(ToyNet&)>& change) {
+    std::string message;
+    run_ranks(2, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      if (communicator.rank() == 1) change(net);
+      const std::string mine =
+          message_of<core::AgreedError>([&] { DataParallel(net, communicator, {}); });
+      if (communicator.rank() == 0) message = mine;
+    });
+    return message;
+  };
+  const torch::TensorOptions elsewhere = torch::device(torch::kMeta);
+
+  const std::string of_buffer = message_with(
+      [&](ToyNet& net) { net.register_buffer("running", torch::zeros({3}, elsewhere)); });
+  EXPECT_THAT(of_buffer, HasSubstr("Rank 1: 'running' is on meta, but the communicator works on "
+                                   "the host"));
+  EXPECT_THAT(of_buffer, HasSubstr("DeviceWish::kCuda"));
+  EXPECT_THAT(message_with([&](ToyNet& net) {
+                net.register_parameter("frozen", torch::zeros({3}, elsewhere), false);
+              }),
+              HasSubstr("'frozen' is on meta"));
+}
+
+TEST(MisuseTest, a_module_that_was_not_moved_to_the_gpu_is_told_to) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    const torch::Device gpu(torch::kCUDA, 0);
+    EXPECT_THAT(
+        message_of<core::AgreedError>([&] { DataParallel(net, communicator, {}, {.place = gpu}); }),
+        AllOf(HasSubstr("'first.weight' is on the host"), HasSubstr("works on cuda:0"),
+              HasSubstr("Move the whole module there")));
   });
 }
 
