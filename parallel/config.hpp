@@ -17,7 +17,13 @@ enum class GradientSync {
   kBucketed,      // one blocking all-reduce per bucket after backward
   kOverlapped,    // a bucket's all-reduce starts inside backward as soon as its gradients are there
 };
+
+// What becomes of a parameter that a step's backward has not reached. PyTorch's optimizers leave it
+// alone where its gradient is undefined. Here kAllow counts a gradient of zero, for another rank
+// may have one: weight decay and moments go on moving the parameter on every rank, also where no
+// rank has used it. One that shall stay is frozen before DataParallel is made.
 enum class UnusedParameters { kError, kAllow };
+
 enum class OptimizerAlgorithm { kAdamW, kSgd };
 std::string_view name_of(OptimizerAlgorithm algorithm);  // as --algorithm has it
 enum class OptimizerKernel {

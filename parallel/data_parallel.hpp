@@ -9,7 +9,8 @@
 //     const auto done = replicas.update(lr);   // 1/(R G), clipping, optimizer: one pass
 //
 // Parameters come in fp32; those with a gradient are in DataParallelConfig::parameter_dtype from
-// then on, the others and buffers as they were.
+// then on, the others and buffers as they were. Who freezes or unfreezes one (requires_grad) makes
+// a new DataParallel after that: begin_micro_step(0) throws Error otherwise.
 //
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and have
 // to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise; it

@@ -32,6 +32,7 @@
 #include "parallel/replica_check.hpp"
 #include "parallel/step_order.hpp"
 #include "parallel/step_update.hpp"
+#include "parallel/trained_set.hpp"
 #include "parallel/weight_gather.hpp"
 #include "profiling/ranges/ranges.hpp"
 
@@ -46,6 +47,7 @@ class DataParallel::Impl {
         communicator_(communicator),
         current_stream_(tools.current_stream),
         parameters_(agreed_space(communicator, module, config, tools)),
+        trained_(parameters_.parameters(), module),
         gradients_(communicator, parameters_.parameters(), config.gradient_dtype(),
                    plan_for(reverse_order(parameters_.size()))),
         accumulator_(parameters_, gradients_),
@@ -77,6 +79,7 @@ class DataParallel::Impl {
     order_.require_next(micro_step);
     if (micro_step == 0) {
       parameters_.require_in_place();
+      trained_.require_unchanged();
       settle_bucket_order();
       settle_bucket_cut();
       const ranges::ScopedRange range(ranges::Phase::kZeroGrad);
@@ -332,6 +335,7 @@ class DataParallel::Impl {
   comm::Communicator& communicator_;
   CurrentStream current_stream_;
   ParameterSpace parameters_;
+  TrainedSet trained_;
   GradientSpace gradients_;
   GradientAccumulator accumulator_;
   BucketReadiness readiness_;

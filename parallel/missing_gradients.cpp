@@ -19,7 +19,8 @@ std::string missing_gradients_text(const std::vector<Parameter>& parameters,
   return fmt::format(
       "{} of {} parameters got no gradient in the last micro-step: {}{}. Use them in the loss, or "
       "pass --unused-parameters allow (unused_parameters of a DataParallelConfig) to count their "
-      "gradient as zero.",
+      "gradient as zero. One that was frozen after DataParallel was made needs a new "
+      "DataParallel.",
       missing.size(), parameters.size(), fmt::join(names, ", "),
       missing.size() > names.size() ? ", ..." : "");
 }

@@ -98,9 +98,14 @@ torch::Device device_of(const torch::nn::Module& module) {
   return torch::kCPU;
 }
 
+std::vector<Parameter> frozen_parameters(const torch::nn::Module& module) {
+  std::vector<Parameter> frozen;
+  add_constants(module.named_parameters(), frozen);
+  return frozen;
+}
+
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module) {
-  std::vector<Parameter> constants;
-  add_constants(module.named_parameters(), constants);
+  std::vector<Parameter> constants = frozen_parameters(module);
   add_constants(module.named_buffers(), constants);
   return constants;
 }

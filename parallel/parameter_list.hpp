@@ -33,9 +33,10 @@ std::vector<std::size_t> indices_of(const std::vector<Parameter>& parameters,
 // Where the module's parameters with a gradient are; the host when it has none.
 torch::Device device_of(const torch::nn::Module& module);
 
-// What else a replica holds: parameters without gradient and buffers, each tensor once. Throw
-// ConfigError naming one that is not dense.
+// What else a replica holds: parameters without gradient and buffers, each tensor once; and
+// one kind of these. Throw ConfigError naming one that is not dense.
 std::vector<Parameter> constant_tensors(const torch::nn::Module& module);
-std::vector<Parameter> buffer_tensors(const torch::nn::Module& module);  // the buffers of these
+std::vector<Parameter> frozen_parameters(const torch::nn::Module& module);
+std::vector<Parameter> buffer_tensors(const torch::nn::Module& module);
 
 }  // namespace sidestream::parallel

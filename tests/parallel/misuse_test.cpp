@@ -62,6 +62,40 @@ INSTANTIATE_TEST_SUITE_P(Ways, MisuseTest,
                                              net.load(read);
                                            }));
 
+TEST(MisuseTest, a_parameter_that_is_frozen_or_unfrozen_later_is_an_error_of_the_next_step) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    net.branch->bias.requires_grad_(false);
+    DataParallel replicas(net, communicator,
+                          {.unused_parameters = parallel::UnusedParameters::kAllow});
+    const auto begin = [&] { replicas.begin_micro_step(0); };
+
+    net.first->weight.requires_grad_(false);
+    EXPECT_THAT(message_of<core::Error>(begin),
+                HasSubstr("'first.weight' was frozen since DataParallel was made"));
+    net.first->weight.requires_grad_(true);
+    net.branch->bias.requires_grad_(true);
+    EXPECT_THAT(message_of<core::Error>(begin),
+                HasSubstr("'branch.bias' requires a gradient, but was frozen when"));
+    net.branch->bias.requires_grad_(false);
+    EXPECT_EQ(message_of<core::Error>(begin), "");
+    replicas.abandon_step(0);
+  });
+}
+
+TEST(MisuseTest, a_parameter_that_is_frozen_inside_a_step_is_told_of_with_its_gradient_missing) {
+  run_ranks(1, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {});
+    replicas.begin_micro_step(0);
+    net.first->weight.requires_grad_(false);
+    toy_loss(net, make_toy_batch(0, 4)).backward();
+    EXPECT_THAT(message_of<core::Error>([&] { replicas.finish_backward(); }),
+                AllOf(HasSubstr("got no gradient"), HasSubstr("'first.weight'"),
+                      HasSubstr("frozen after DataParallel was made")));
+  });
+}
+
 TEST(MisuseTest, values_that_are_written_in_place_are_no_error) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
