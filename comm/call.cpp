@@ -5,6 +5,15 @@
 #include "core/base/error.hpp"
 
 namespace sidestream::comm {
+namespace {
+
+// Most programs have one model, and their messages do not number it.
+std::string bucket_text(const Call& call) {
+  const std::string of_model = call.model > 0 ? " of model " + std::to_string(call.model + 1) : "";
+  return "bucket " + std::to_string(call.bucket) + of_model;
+}
+
+}  // namespace
 
 std::string Call::name() const {
   switch (kind) {
@@ -33,7 +42,7 @@ std::string Call::arguments() const {
     return what.empty() ? name() : name() + " of " + what;
   if (kind == CallKind::kReplay) return name() + " of " + std::to_string(count) + " collectives";
   const std::string from = root >= 0 ? " from rank " + std::to_string(root) : "";
-  const std::string in_bucket = bucket >= 0 ? " for bucket " + std::to_string(bucket) : "";
+  const std::string in_bucket = bucket >= 0 ? " for " + bucket_text(*this) : "";
   return name() + " of " + std::to_string(count) + " " + std::string(core::name_of(dtype)) + from +
          in_bucket;
 }
@@ -43,7 +52,7 @@ std::string Call::description() const {
     return arguments() + " (the last is operation " + std::to_string(sequence) + ", " +
            std::to_string(bytes) + " bytes)";
   }
-  const std::string in_bucket = bucket >= 0 ? ", bucket " + std::to_string(bucket) : "";
+  const std::string in_bucket = bucket >= 0 ? ", " + bucket_text(*this) : "";
   return name() + " (operation " + std::to_string(sequence) + in_bucket + ", " +
          std::to_string(bytes) + " bytes)";
 }

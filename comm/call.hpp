@@ -30,13 +30,14 @@ struct Call {
   std::uint64_t sequence = 0;  // counts the calls of a communicator, from 1
   std::uint64_t bytes = 0;     // of this rank's input
   std::int32_t bucket = -1;
-  Purpose purpose = {};  // exchange only
+  std::int32_t model = -1;  // whose bucket: of Communicator::number_model()
+  Purpose purpose = {};     // exchange only
 
   // The same on all ranks, or the program is wrong.
   bool agrees_with(const Call& other) const noexcept {
     return kind == other.kind && dtype == other.dtype && root == other.root &&
            count == other.count && sequence == other.sequence && bucket == other.bucket &&
-           purpose == other.purpose;
+           model == other.model && purpose == other.purpose;
   }
   std::string name() const;  // "all_reduce"
   std::string arguments()

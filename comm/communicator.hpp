@@ -32,6 +32,7 @@ namespace sidestream::comm {
 
 struct CollectiveOptions {
   int bucket = -1;         // number of the gradient bucket, for ranges and errors; -1: not a bucket
+  int model = -1;          // whose bucket, as number_model() has it; the same on all ranks
   Stream after = nullptr;  // device work queued on this stream so far comes before the operation
   std::optional<std::chrono::milliseconds> deadline = {};  // default: the communicator's
   std::string_view deadline_flag = {};  // the flag that sets that deadline, for its message; static
@@ -80,6 +81,11 @@ class Communicator {
 
   // CPU time that the backend's own threads have used so far.
   virtual std::int64_t progress_cpu_ns() const noexcept { return 0; }
+
+  // 0, 1, ...: for each model whose gradients this communicator sums, so that buckets of two are
+  // told apart (CollectiveOptions::model). Every rank calls it for the same models in the same
+  // order; does not communicate.
+  int number_model() noexcept { return models_++; }
 
   // Device memory that has gone since this rank took its GPU, in bytes: this process's own, unless
   // others use the GPU too. 0 on host ranks.
@@ -191,6 +197,9 @@ class Communicator {
 
  protected:
   Communicator() = default;
+
+ private:
+  int models_ = 0;
 };
 
 }  // namespace sidestream::comm

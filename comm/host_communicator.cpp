@@ -166,6 +166,7 @@ Call HostCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
           .sequence = ++sequence_,
           .bytes = bytes,
           .bucket = options.bucket,
+          .model = options.model,
           .purpose = options.purpose};
 }
 

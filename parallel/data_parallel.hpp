@@ -22,6 +22,13 @@
 // the buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do
 // not. Each step begins without gradients: zero_grad() is not needed, and between micro-steps an
 // Error of backward or of finish_backward(). The module's gradients are undefined after its end.
+// Several on one communicator are made in the same order on all ranks, and take turns: from the
+// last begin_micro_step() to finish_backward() nothing else may use the communicator, another
+// DataParallel included, for a backward starts collectives when its gradients happen to be there;
+// unless every rank has every gradient by then, in the same order, or with GradientSync::kBucketed,
+// which starts them in finish_backward(). Or give each a communicator of its own. Where collectives
+// of two meet, host ranks that share a node's memory get a CollectiveError, whose message counts
+// the models from 1; others only with CommunicatorConfig::check_collectives.
 // The communicator must outlive it. Destroyed inside a step, it tells the peers; a program that
 // knows the cause calls Communicator::announce_failure itself before that.
 #pragma once

@@ -60,7 +60,8 @@ class DataParallel::Impl {
     const comm::CollectiveOptions after_copies{.after = tools.current_stream()};
     broadcast_tensors(communicator_, constant_tensors(module), after_copies);
     if (parameters_.is_sharded()) {
-      gather_ = std::make_unique<WeightGather>(communicator_, parameters_, current_stream_);
+      gather_ = std::make_unique<WeightGather>(communicator_, parameters_, gradients_.model(),
+                                               current_stream_);
     } else {
       broadcast_parameters(communicator_, parameters_, after_copies);
     }

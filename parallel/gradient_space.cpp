@@ -11,6 +11,7 @@ GradientSpace::GradientSpace(comm::Communicator& communicator,
                              const std::vector<Parameter>& parameters, core::DType dtype,
                              BucketPlan plan)
     : dtype_(dtype),
+      model_(communicator.number_model()),
       plan_(std::move(plan)),
       memory_(communicator.allocate(plan_.capacity_elements * core::size_of(dtype))),
       capacity_elements_(plan_.capacity_elements) {

@@ -25,6 +25,8 @@ class GradientSpace {
   GradientSpace& operator=(const GradientSpace&) = delete;
 
   core::DType dtype() const noexcept { return dtype_; }
+  // Of all whose gradients the communicator sums: for the options of its collectives.
+  int model() const noexcept { return model_; }
   const BucketPlan& plan() const noexcept { return plan_; }
 
   // Another layout of the same parameters. The gradients themselves are lost.
@@ -44,6 +46,7 @@ class GradientSpace {
 
   std::vector<std::vector<std::int64_t>> shapes_;
   core::DType dtype_;
+  int model_;
   BucketPlan plan_;
   comm::Allocation memory_;
   std::size_t capacity_elements_;

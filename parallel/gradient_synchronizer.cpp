@@ -12,6 +12,7 @@ comm::Work GradientSynchronizer::start(std::size_t bucket, comm::CollectiveOptio
   const core::DType dtype = gradients_.dtype();
   auto* data = static_cast<std::byte*>(gradients_.bucket_data(bucket));
   options.bucket = static_cast<int>(bucket);
+  options.model = gradients_.model();
   options.after = current_stream_();
   if (plan.slices == 1)
     return communicator_.all_reduce(data, plan.buckets.at(bucket).elements, dtype, options);

@@ -50,7 +50,7 @@ class GradientSynchronizer {
         current_stream_(std::move(current_stream)) {}
 
   std::size_t bucket_count() const { return gradients_.plan().buckets.size(); }
-  // options: all but bucket and stream, which are filled in.
+  // options: all but bucket, model and stream, which are filled in.
   comm::Work start(std::size_t bucket, comm::CollectiveOptions options = {});
   void wait(comm::Work& work);
   void reset_clock() noexcept { blocked_ns_ = 0; }

@@ -28,7 +28,8 @@ void WeightGather::start() {
     in_flight_[b] = communicator_.all_gather(
         weights + shards.slice_begin(b) * element_bytes,
         weights + plan.buckets[b].offset_elements * element_bytes, plan.slice_elements(b),
-        parameters_.dtype(), {.bucket = static_cast<int>(b), .after = current_stream_()});
+        parameters_.dtype(),
+        {.bucket = static_cast<int>(b), .model = model_, .after = current_stream_()});
   }
 }
 

@@ -14,11 +14,13 @@ namespace sidestream::parallel {
 
 class WeightGather {
  public:
-  // The communicator and the parameters, which are sharded, must outlive this.
-  WeightGather(comm::Communicator& communicator, const ParameterSpace& parameters,
+  // The communicator and the parameters, which are sharded, must outlive this. model: as
+  // GradientSpace has it.
+  WeightGather(comm::Communicator& communicator, const ParameterSpace& parameters, int model,
                CurrentStream current_stream)
       : communicator_(communicator),
         parameters_(parameters),
+        model_(model),
         current_stream_(std::move(current_stream)) {}
   // Waits for what is in flight, since the memory belongs to it; a failure is dropped, somebody
   // else reports it.
@@ -46,6 +48,7 @@ class WeightGather {
 
   comm::Communicator& communicator_;
   const ParameterSpace& parameters_;
+  int model_;
   CurrentStream current_stream_;
   std::vector<comm::Work> in_flight_;  // by bucket; nothing where it has been waited for
   std::int64_t blocked_ns_ = 0;

@@ -226,6 +226,7 @@ Call NcclCommunicator::next_call(CallKind kind, std::size_t count, core::DType d
           .sequence = ++sequence_,
           .bytes = bytes,
           .bucket = options.bucket,
+          .model = options.model,
           .purpose = options.purpose};
 }
 

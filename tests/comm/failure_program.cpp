@@ -30,9 +30,10 @@ constexpr std::chrono::milliseconds kSetupDeadline{1500};
 constexpr std::chrono::milliseconds kPatientSetup{20000};  // where nothing is to go wrong before
 constexpr std::chrono::seconds kLongerThanTheTest{60};
 
-void all_reduce(Communicator& communicator, std::size_t count, int bucket) {
+void all_reduce(Communicator& communicator, std::size_t count, int bucket, int model = 0) {
   std::vector<float> values(count, 1.0F);
-  communicator.all_reduce(values.data(), count, DType::kFloat32, {.bucket = bucket}).wait();
+  communicator.all_reduce(values.data(), count, DType::kFloat32, {.bucket = bucket, .model = model})
+      .wait();
 }
 
 // Rank 1 does not come to a stage of the start, or stops in front of it.
@@ -150,6 +151,7 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (scenario == "killed-later") return outlive(communicator, 1);
   if (scenario == "first-killed-later") return outlive(communicator, 0);
   if (scenario == "buckets") return all_reduce(communicator, 100, culprit ? 8 : 7);
+  if (scenario == "models") return all_reduce(communicator, 100, 7, culprit ? 1 : 0);
   if (culprit && scenario == "throws")
     throw sidestream::core::DataError("rank 1: shard_7.bin is cut short");
   if (culprit && scenario == "announces") {

@@ -84,7 +84,7 @@ TEST_P(FailuresTest, wait_manyRanksGiveOneMessage) {
 }
 
 TEST_P(FailuresTest, check_collectives_differentCallsAreRefusedBeforeDataMoves) {
-  for (const char* scenario : {"counts", "kinds", "buckets"}) {
+  for (const char* scenario : {"counts", "kinds", "buckets", "models"}) {
     const Outcome outcome = run_on_ranks(3, SIDESTREAM_FAILURE_PROGRAM,
                                          std::string(scenario) + " " + GetParam() + " checked");
 

@@ -95,6 +95,20 @@ TEST(CallCheckTest, stamp_differsInWhatMatters) {
   EXPECT_NE(call_stamp(call_of(7)), call_stamp(call_of(7, 11)));
 }
 
+// Two models of one communicator: their buckets may be of one number and size.
+TEST(CallCheckTest, stamp_ofABucketSaysOfWhichModelItIs) {
+  Call first = call_of(7), second = call_of(7);
+  first.model = 0;
+  second.model = 1;
+
+  EXPECT_EQ(call_stamp(first), "all_reduce of 10 float32 for bucket 3 as operation 7");
+  EXPECT_EQ(call_stamp(second), "all_reduce of 10 float32 for bucket 3 of model 2 as operation 7");
+  EXPECT_EQ(second.description(), "all_reduce (operation 7, bucket 3 of model 2, 40 bytes)");
+  EXPECT_FALSE(first.agrees_with(second));
+  second.model = 0;
+  EXPECT_TRUE(first.agrees_with(second));
+}
+
 TEST(CallCheckTest, stamp_ofAnExchangeSaysWhatItIsFor) {
   const auto exchange = [](Purpose purpose) {
     return Call{.kind = CallKind::kExchange, .sequence = 7, .purpose = purpose};

@@ -28,6 +28,10 @@ using Action = std::function<void(std::vector<Call>&)>;
 
 constexpr auto kDeadline = std::chrono::seconds(20);
 
+std::string bucket_text(const comm::CollectiveOptions& options) {
+  return "bucket " + std::to_string(options.bucket) + " of model " + std::to_string(options.model);
+}
+
 // Left in the calls' own memory, from element `begin` on, `count` of them for each rank.
 template <typename Element, typename Total>
 void sum(std::vector<Call>& calls, std::size_t begin, std::size_t count,
@@ -186,8 +190,8 @@ ThreadCommunicator::~ThreadCommunicator() = default;
 comm::Work ThreadCommunicator::all_reduce(void* data, std::size_t count, core::DType dtype,
                                           const comm::CollectiveOptions& options) {
   reduced_buckets_.push_back(options.bucket);
-  const std::string kind = "all_reduce of bucket " + std::to_string(options.bucket) + ", " +
-                           std::to_string(count) + " " + std::string(core::name_of(dtype));
+  const std::string kind = "all_reduce of " + bucket_text(options) + ", " + std::to_string(count) +
+                           " " + std::string(core::name_of(dtype));
   const std::size_t sequence = sequence_++;
   group_->arrive(sequence, rank(), {.kind = kind, .data = static_cast<std::byte*>(data)},
                  summing(count, dtype));
@@ -209,7 +213,7 @@ comm::Work ThreadCommunicator::reduce_scatter(const void* input, void* output,
                                               std::size_t count_per_rank, core::DType dtype,
                                               const comm::CollectiveOptions& options) {
   reduced_buckets_.push_back(options.bucket);
-  return started("reduce_scatter of bucket " + std::to_string(options.bucket) + ", " +
+  return started("reduce_scatter of " + bucket_text(options) + ", " +
                      std::to_string(count_per_rank) + " " + std::string(core::name_of(dtype)),
                  input, output, summing_slices(count_per_rank, dtype));
 }
@@ -219,8 +223,7 @@ comm::Work ThreadCommunicator::all_gather(const void* input, void* output,
                                           const comm::CollectiveOptions& options) {
   const std::size_t bytes = count_per_rank * core::size_of(dtype);
   gathered_bytes_ += bytes * static_cast<std::size_t>(size());
-  return started("all_gather of bucket " + std::to_string(options.bucket) + ", " +
-                     std::to_string(bytes) + " bytes",
+  return started("all_gather of " + bucket_text(options) + ", " + std::to_string(bytes) + " bytes",
                  input, output, gathering(bytes));
 }
 
