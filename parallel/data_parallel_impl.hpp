@@ -257,7 +257,9 @@ class DataParallel::Impl {
     if (readiness_.has(parameter)) {
       throw core::Error(fmt::format(
           "Parameter '{}' got a second gradient in micro-step {}: expected one backward in each "
-          "micro-step. Raise grad_accumulation for more.",
+          "micro-step. Add the losses and call backward once; or raise grad_accumulation and "
+          "multiply "
+          "each loss by it, for the gradients of micro-steps are averaged.",
           parameters_.at(parameter).name, order_.micro_step()));
     }
     accumulator_.take(parameter, order_.is_in_last() ? MicroStep::kLast : MicroStep::kMoreFollow);

@@ -156,42 +156,39 @@ TEST(MisuseTest, ranks_that_give_other_orders_of_buckets_are_told) {
   });
 }
 
-// A module that was moved, or not, while the communicator works elsewhere: an address that a
-// library of the other side must not be given.
-TEST(MisuseTest, a_tensor_that_is_not_where_the_communicator_works_is_named) {
-  const auto message_with = [](const std::function<void(ToyNet&)>& change) {
-    std::string message;
-    run_ranks(2, [&](ThreadCommunicator& communicator) {
-      ToyNet net(0);
-      if (communicator.rank() == 1) change(net);
-      const std::string mine =
-          message_of<core::AgreedError>([&] { DataParallel(net, communicator, {}); });
-      if (communicator.rank() == 0) message = mine;
-    });
-    return message;
-  };
-  const torch::TensorOptions elsewhere = torch::device(torch::kMeta);
-
-  const std::string of_buffer = message_with(
-      [&](ToyNet& net) { net.register_buffer("running", torch::zeros({3}, elsewhere)); });
-  EXPECT_THAT(of_buffer, HasSubstr("Rank 1: 'running' is on meta, but the communicator works on "
-                                   "the host"));
-  EXPECT_THAT(of_buffer, HasSubstr("DeviceWish::kCuda"));
-  EXPECT_THAT(message_with([&](ToyNet& net) {
-                net.register_parameter("frozen", torch::zeros({3}, elsewhere), false);
-              }),
-              HasSubstr("'frozen' is on meta"));
-}
-
-TEST(MisuseTest, a_module_that_was_not_moved_to_the_gpu_is_told_to) {
+TEST(MisuseTest, a_second_backward_in_a_micro_step_is_told_what_to_do_instead) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
-    const torch::Device gpu(torch::kCUDA, 0);
+    DataParallel replicas(net, communicator, {});
+    replicas.begin_micro_step(0);
+    toy_loss(net, make_toy_batch(0, 4)).backward();
     EXPECT_THAT(
-        message_of<core::AgreedError>([&] { DataParallel(net, communicator, {}, {.place = gpu}); }),
-        AllOf(HasSubstr("'first.weight' is on the host"), HasSubstr("works on cuda:0"),
-              HasSubstr("Move the whole module there")));
+        message_of<std::exception>([&] { toy_loss(net, make_toy_batch(4, 4)).backward(); }),
+        AllOf(HasSubstr("got a second gradient in micro-step 0"), HasSubstr("Add the losses"),
+              HasSubstr("raise grad_accumulation and multiply each loss by it")));
+    replicas.abandon_step(0);
   });
+}
+
+// What the message says: the two ways have the gradients of one backward of the sum.
+TEST(MisuseTest, added_losses_and_multiplied_micro_steps_have_one_gradient) {
+  const auto norm_with = [](int micro_steps) {
+    double norm = 0;
+    run_ranks(1, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      DataParallel replicas(net, communicator, {.grad_accumulation = micro_steps});
+      for (int micro_step = 0; micro_step < micro_steps; ++micro_step) {
+        replicas.begin_micro_step(micro_step);
+        torch::Tensor loss = toy_loss(net, make_toy_batch(micro_step * 4, 4)) * micro_steps;
+        if (micro_steps == 1) loss = loss + toy_loss(net, make_toy_batch(4, 4));
+        loss.backward();
+      }
+      replicas.finish_backward();
+      norm = replicas.grad_norm();
+    });
+    return norm;
+  };
+  EXPECT_NEAR(norm_with(1), norm_with(2), 1e-5 * norm_with(1));
 }
 
 TEST(MisuseTest, a_sparse_gradient_is_named) {

@@ -5,9 +5,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include "core/base/error.hpp"
 #include "parallel/data_parallel.hpp"
-#include "parallel/parameter_list.hpp"
 #include "tests/parallel/thread_communicator.hpp"
 
 namespace sidestream::test {
@@ -38,22 +36,6 @@ TEST(ModuleBuffersTest, all_ranks_have_the_first_ones_after_forwards_on_their_ow
     EXPECT_NEAR(net.norm->running_mean[0].item<double>(), 0.1, 1e-6);
     EXPECT_EQ(net.norm->num_batches_tracked.item<std::int64_t>(), 1);
   });
-}
-
-TEST(ModuleBuffersTest, a_buffer_that_is_not_where_the_ranks_are_is_refused) {
-  run_ranks(1, [](ThreadCommunicator& communicator) {
-    torch::nn::Linear net(2, 2);
-    net->register_buffer("elsewhere", torch::zeros({2}, torch::device(torch::kMeta)));
-    EXPECT_THROW(parallel::broadcast_buffers(*net, communicator), core::ConfigError);
-  });
-}
-
-TEST(ModuleBuffersTest, the_place_of_a_module_is_that_of_what_it_trains) {
-  torch::nn::Linear net(2, 2);
-  torch::nn::Module module;
-  module.register_parameter("frozen", torch::zeros({2}, torch::device(torch::kMeta)), false);
-  module.register_module("trained", net.ptr());
-  EXPECT_TRUE(parallel::device_of(module).is_cpu());
 }
 
 TEST(ModuleBuffersTest, a_module_without_buffers_has_none_to_send) {
