@@ -53,6 +53,7 @@ StepStatistics DataParallel::update(double learning_rate) {
 }
 void DataParallel::prepare_update(double learning_rate) { impl_->prepare_update(learning_rate); }
 StepStatistics DataParallel::update_prepared() { return impl_->update_prepared(); }
+void DataParallel::drop_gradients() { impl_->drop_gradients(); }
 void DataParallel::count_replayed_step() { impl_->set_steps_taken(steps_taken() + 1); }
 void DataParallel::abandon_step(std::int64_t taken) { impl_->abandon_step(taken); }
 std::uint64_t DataParallel::layout() const { return impl_->layout(); }

@@ -74,8 +74,14 @@ class DataParallel {
 
   // Before the forward of micro-step 0 .. grad_accumulation - 1. The last one communicates; so does
   // the first one of step 2, when the bucket order is agreed, and of steps before which the buckets
-  // were measured. Throws Error when calls come out of order.
+  // were measured. Throws Error when calls come out of order, and for micro-step 0 of a step whose
+  // gradients are neither finished nor dropped.
   void begin_micro_step(int micro_step);
+
+  // The step begins anew, with micro-step 0: what its micro-steps have gathered is dropped, and
+  // steps_taken() stays. On all ranks alike; does not communicate. Throws Error between the last
+  // begin_micro_step() and finish_backward(), when sums may be under way.
+  void drop_gradients();
 
   // Where a parameter's gradient may be written in the current micro-step and handed to autograd,
   // so that it need not be copied into its bucket: memory of the parameter's shape, not

@@ -163,6 +163,12 @@ class DataParallel::Impl {
     return {.grad_norm = norm, .exposed_comm_ns = blocked_ns};
   }
 
+  void drop_gradients() {
+    order_.require_droppable();
+    accumulator_.begin_step();
+    order_.end();
+  }
+
   void abandon_step(std::int64_t steps_taken) {
     if (gather_) gather_->abandon();
     synchronizer_->begin();  // forgets collectives that will never run

@@ -8,13 +8,22 @@ namespace sidestream::parallel {
 
 void StepOrder::require_next(int micro_step) const {
   const int expected = is_in_micro_step() ? micro_step_ + 1 : 0;
-  const bool restarts = micro_step == 0 && phase_ == StepPhase::kAccumulating;
-  if (!is_in_last() && (micro_step == expected || restarts)) return;
+  if (!is_in_last() && micro_step == expected) return;
   throw core::Error(fmt::format(
-      "begin_micro_step({}) came out of order: expected {} of {} micro-steps.", micro_step,
+      "begin_micro_step({}) came out of order: expected {} of {} micro-steps.{}", micro_step,
       is_in_last() ? "finish_backward() after the last"
                    : fmt::format("begin_micro_step({})", expected),
-      micro_steps_));
+      micro_steps_,
+      phase_ == StepPhase::kAccumulating && micro_step == 0
+          ? " To begin the step anew, without the gradients so far, call drop_gradients() first."
+          : ""));
+}
+
+void StepOrder::require_droppable() const {
+  if (!is_in_last()) return;
+  throw core::Error(
+      "drop_gradients() came out of order: expected it before the last micro-step, whose "
+      "gradients may be on their way to the other ranks; or after finish_backward().");
 }
 
 void StepOrder::require(StepPhase phase, const char* call, const char* after) const {

@@ -15,9 +15,11 @@ class StepOrder {
  public:
   explicit StepOrder(int micro_steps) : micro_steps_(micro_steps) {}
 
-  // Whether this micro-step may begin; the first may begin anew until the last has begun. Throws
-  // Error.
+  // Whether this micro-step may begin. The first one does not while others are under way: what they
+  // have gathered would be lost unseen. Throws Error.
   void require_next(int micro_step) const;
+  // Whether the gradients of this step may be dropped. Throws Error.
+  void require_droppable() const;
   // `call` may come in this phase only, which `after` leads to. Throws Error.
   void require(StepPhase phase, const char* call, const char* after) const;
 

@@ -156,6 +156,32 @@ TEST(FailureTest, destroy_insideAStep_tellsThePeers) {
   EXPECT_THAT(message_of(errors[1]), HasSubstr("Rank 0 left step 1"));
 }
 
+TEST(FailureTest, dropGradients_beginsTheStepAnew) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    ToyNet net(0);
+    DataParallel replicas(net, communicator, {.grad_accumulation = 2});
+    const auto micro_step = [&](int number, std::int64_t sample) {
+      replicas.begin_micro_step(number);
+      toy_loss(net, make_toy_batch(sample, 4)).backward();
+    };
+    const auto norm_of_step = [&] {
+      micro_step(0, communicator.rank());
+      micro_step(1, 8);
+      replicas.finish_backward();
+      return replicas.grad_norm();
+    };
+    const double undisturbed = norm_of_step();
+    replicas.drop_gradients();  // instead of update()
+
+    micro_step(0, 100);
+    replicas.drop_gradients();
+    EXPECT_FALSE(net.first->weight.grad().defined());
+    replicas.require_idle("a call between steps");
+    EXPECT_EQ(norm_of_step(), undisturbed);
+    EXPECT_EQ(replicas.steps_taken(), 0);
+  });
+}
+
 TEST(FailureTest, calls_outOfOrder_throw) {
   run_ranks(1, [](ThreadCommunicator& communicator) {
     ToyNet net(0);
@@ -173,9 +199,11 @@ TEST(FailureTest, calls_outOfOrder_throw) {
     replicas.abandon_step(0);
     replicas.begin_micro_step(0);
     backward();
+    EXPECT_THROW(replicas.begin_micro_step(0), core::Error);  // it would drop that gradient
     replicas.begin_micro_step(1);
     backward();
     EXPECT_THROW(replicas.begin_micro_step(0), core::Error);
+    EXPECT_THROW(replicas.drop_gradients(), core::Error);
     replicas.finish_backward();
     EXPECT_GT(replicas.grad_norm(), 0);
     EXPECT_EQ(replicas.steps_taken(), 0);
