@@ -138,7 +138,8 @@ class Communicator {
 
   // Small host payloads (kilobytes, any length per rank) of all ranks in rank order. Every rank
   // calls it, for the same `options.purpose`; blocks the host, orders no stream. Throws
-  // CollectiveError, PeerError.
+  // CollectiveError, PeerError. For metrics and the like, which are values of a fixed size, there
+  // is exchange_values() (exchange_values.hpp).
   virtual std::vector<std::string> exchange(std::string_view mine,
                                             const CollectiveOptions& options = {}) = 0;
 

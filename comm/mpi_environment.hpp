@@ -27,10 +27,12 @@ struct LauncherEnvironment {
 
 class MpiEnvironment {
  public:
-  // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process. Throws ConfigError
-  // when the launcher's environment says several ranks and MPI says one (the job would be N
-  // independent trainings). Past `limit` the process ends with exit code 6 and names the ranks that
-  // did not come: there is no way back out of MPI_Init.
+  // Initialises MPI with MPI_THREAD_MULTIPLE if a launcher started the process, and sets
+  // MPI_ERRORS_RETURN on MPI_COMM_WORLD: there a failed call of the program's own returns its error
+  // code, which has to be looked at, instead of ending the job. Throws ConfigError when the
+  // launcher's environment says several ranks and MPI says one (the job would be N independent
+  // trainings). Past `limit` the process ends with exit code 6 and names the ranks that did not
+  // come: there is no way back out of MPI_Init.
   MpiEnvironment(int* argc, char*** argv,
                  std::chrono::milliseconds limit = std::chrono::minutes(5));
   // MPI_Finalize, within the same limit. Left out after a failed collective and while an exception

@@ -21,7 +21,7 @@ namespace sidestream::model {
 class LanguageModel : public torch::nn::Module {
  public:
   // inputs_bt, targets_bt: int64 [B, T], T <= context_length. Returns the mean cross-entropy, a
-  // scalar in fp32.
+  // scalar in fp32. Targets of -100 (kIgnoredTarget) do not count, nor in what it is divided by.
   virtual torch::Tensor loss(const torch::Tensor& inputs_bt, const torch::Tensor& targets_bt) = 0;
 
   // inputs_bt: int64 [B, T]. Returns fp32 [B, V] for the last position, V = vocab_size, without

@@ -45,6 +45,8 @@ enum class StateResidence {
   kHost,    // in pinned memory of a GPU's host, from where an update streams them
 };
 
+// Decay and clipping hold for SGD as for AdamW: a program that wants PyTorch's plain SGD sets both
+// to 0.
 struct OptimizerConfig {
   OptimizerAlgorithm algorithm = OptimizerAlgorithm::kAdamW;
   OptimizerKernel kernel = OptimizerKernel::kFused;

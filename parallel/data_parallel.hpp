@@ -15,13 +15,16 @@
 // Owns the flat buffers and the hooks; the module's parameters become views of the buffers and have
 // to stay so: load(), to() and the like come before (begin_micro_step(0) throws Error otherwise; it
 // does not see a parameter or submodule that another has replaced); values change in states(),
-// followed by refresh_parameters(). Buffers such as BatchNorm's running statistics are each rank's
-// own after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory
-// of gradients is the communicator's, and stays until its end; that of shared weights lives as long
-// as a tensor that lies there. Where ranks keep slices of the state, weights move with the order of
+// followed by refresh_parameters(): what is written into parameters in bf16 or fp16 themselves, the
+// next update overwrites from the fp32 master weights. Parameters become contiguous, those in
+// channels-last order, too. Buffers such as BatchNorm's running statistics are each rank's own
+// after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory of
+// gradients is the communicator's, and stays until its end; that of shared weights lives as long as
+// a tensor that lies there. Where ranks keep slices of the state, weights move with the order of
 // the buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do
 // not. Each step begins without gradients: zero_grad() is not needed, and between micro-steps an
 // Error of backward or of finish_backward(). The module's gradients are undefined after its end.
+//
 // Several on one communicator are made in the same order on all ranks, and take turns: from the
 // last begin_micro_step() to finish_backward() nothing else may use the communicator, another
 // DataParallel included, for a backward starts collectives when its gradients happen to be there;
@@ -29,6 +32,11 @@
 // which starts them in finish_backward(). Or give each a communicator of its own. Where collectives
 // of two meet, host ranks that share a node's memory get a CollectiveError, whose message counts
 // the models from 1; others only with CommunicatorConfig::check_collectives.
+//
+// Ranks with uneven numbers of batches: with UnusedParameters::kAllow a rank that has none left
+// takes part without a backward: every begin_micro_step(), finish_backward(), update(). It brings
+// zeros, and the average still divides by the number of all ranks.
+//
 // The communicator must outlive it. Destroyed inside a step, it tells the peers; a program that
 // knows the cause calls Communicator::announce_failure itself before that.
 #pragma once
@@ -143,11 +151,12 @@ class DataParallel {
   torch::Tensor device_scalars() const;
 
   // Average, clip, optimizer, once per step; parameters hold the new weights afterwards. Clips by
-  // the norm that finish_backward() has found: gradients are not to be changed in between. Throws
-  // Error for a learning rate below 0 or not finite. With a
-  // dynamic loss scale, gradients that are not finite change nothing but the scale. On a device it
-  // only queues work. Where ranks share or shard their state, it waits for all of them;
-  // see weight_arrival().
+  // the norm that finish_backward() has found: gradients are not to be changed in between, nor
+  // clipped by the caller, for that norm would be stale (OptimizerConfig::grad_clip is for that).
+  // With another reduce_dtype than parameter_dtype, parameters have no grad() after backward at
+  // all. Throws Error for a learning rate below 0 or not finite. With a dynamic loss scale,
+  // gradients that are not finite change nothing but the scale. On a device it only queues work.
+  // Where ranks share or shard their state, it waits for all of them; see weight_arrival().
   StepStatistics update(double learning_rate);
 
   // The two halves of update(), for a step whose work is captured once and replayed (a CUDA graph):
