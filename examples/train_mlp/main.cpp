@@ -19,6 +19,7 @@
 
 #include <torch/torch.h>
 
+#include "core/base/random_bits.hpp"
 #include "launch/process/program.hpp"
 #include "launch/process/tuning.hpp"
 #include "launch/trainer/module_checkpoint.hpp"
@@ -82,8 +83,10 @@ int main(int argc, char** argv) {
         if (checkpoint) checkpoint->save();
         return ExitCode::kPreempted;
       }
-      // Other points on every rank and in every step; for as many ranks, the same after a restart.
-      torch::manual_seed(static_cast<uint64_t>(step * ranks.size() + ranks.rank()));
+      // Other points on every rank and in every step, also where a restart has other ranks; for as
+      // many, the same ones.
+      torch::manual_seed(sidestream::core::mix_bits(static_cast<uint64_t>(step),
+                                                    static_cast<uint64_t>(ranks.rank())));
       const Sample sample = draw_spirals(256);
       replicas.begin_micro_step(0);
       const torch::Tensor loss =

@@ -38,11 +38,8 @@ struct GraphParts {
 // Of the dropout of one micro-step on this rank.
 inline std::uint64_t seed_of(const StepRunnerConfig& config, const comm::Communicator& communicator,
                              std::int64_t step, int micro_step) {
-  return dropout_seed(config.seed, {.step = step,
-                                    .micro_step = micro_step,
-                                    .grad_accumulation = config.grad_accumulation,
-                                    .rank = communicator.rank(),
-                                    .ranks = communicator.size()});
+  return dropout_seed(config.seed,
+                      {.step = step, .micro_step = micro_step, .rank = communicator.rank()});
 }
 
 }  // namespace sidestream::launch

@@ -31,11 +31,8 @@ torch::Tensor as_tensor(std::span<const std::int64_t> tokens, std::int64_t seque
 
 void StepRunner::seed_dropout(std::int64_t step, int micro_step) const {
   if (model_.config().dropout == 0) return;
-  torch::manual_seed(dropout_seed(config_.seed, {.step = step,
-                                                 .micro_step = micro_step,
-                                                 .grad_accumulation = config_.grad_accumulation,
-                                                 .rank = communicator_.rank(),
-                                                 .ranks = communicator_.size()}));
+  torch::manual_seed(dropout_seed(
+      config_.seed, {.step = step, .micro_step = micro_step, .rank = communicator_.rank()}));
 }
 
 double StepRunner::run_micro_step(std::int64_t step, int micro_step, StepOutcome& outcome) {
