@@ -16,8 +16,10 @@
 
 namespace sidestream::optim {
 
-// Below it a moment of zero would be divided by zero in fp32, where denormals may count as zero.
-constexpr double kSmallestEps = std::numeric_limits<float>::min();
+// The root of the smallest normal number of fp32: the square of a gradient below it may count as
+// zero where the gradient itself does not, and eps alone is then what bounds the step.
+constexpr double kSmallestEps = 1.1e-19;
+static_assert(kSmallestEps * kSmallestEps >= double{std::numeric_limits<float>::min()});
 
 struct AdamWConfig {
   double beta1 = 0.9;

@@ -152,10 +152,29 @@ TEST(AdamWTest, validate_names_flag_and_value) {
     AdamWConfig{.eps = -1e-8}.validate();
     FAIL() << "no error";
   } catch (const core::ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "--eps: expected a number in [1.1754943508222875e-38, 1], found -1e-08");
+    EXPECT_STREQ(error.what(), "--eps: expected a number in [1.1e-19, 1], found -1e-08");
   }
   EXPECT_THROW(AdamWConfig{.eps = 0}.validate(), core::ConfigError);  // 0 / 0 where nothing moved
+  EXPECT_THROW(AdamWConfig{.eps = 1e-37}.validate(), core::ConfigError);
+  EXPECT_NO_THROW(AdamWConfig{.eps = kSmallestEps}.validate());
+}
+
+// Squares of these gradients are denormal or zero, which counts the second moment as nothing.
+TEST(AdamWTest, smallest_eps_bounds_the_step_of_any_gradient) {
+  constexpr double kLr = 1e-3;
+  std::vector<float> gradients;
+  for (float gradient = 1e-37f; gradient < 1e-12f; gradient *= 1.7f) gradients.push_back(gradient);
+  const std::size_t n = gradients.size();
+  std::vector<float> weights(n), first(n), second(n);
+
+  adamw_update(AdamWRange<float>{.weights = weights,
+                                 .gradients = gradients,
+                                 .first_moments = first,
+                                 .second_moments = second},
+               AdamWCoefficients::make({.eps = kSmallestEps}, {.step = 1, .lr = kLr}));
+
+  // sqrt(1 / (1 - beta2)) where the square was just lost.
+  for (std::size_t i = 0; i < n; ++i) EXPECT_LT(std::abs(weights[i]), 4.5 * kLr) << gradients[i];
 }
 
 }  // namespace
