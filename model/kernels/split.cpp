@@ -16,6 +16,7 @@ SIDESTREAM_INLINE std::uint32_t rounded(float value) {
 }
 
 constexpr std::uint32_t kNotANumber = 0x7FC00000u;
+constexpr std::uint32_t kRoundsToInfinity = 0x7F7F8000u;  // from here on, without its sign
 
 SIDESTREAM_INLINE float number(std::uint32_t word) { return __builtin_bit_cast(float, word); }
 
@@ -25,8 +26,12 @@ struct Parts {
 };
 
 SIDESTREAM_INLINE Parts parts_of(float value) {
-  // What is no number has to stay none: rounding carries the largest NaN over to zero.
-  const std::uint32_t hi = value == value ? rounded(value) : kNotANumber;
+  const auto wide = __builtin_bit_cast(std::uint32_t, value);
+  const bool fits = (wide & 0x7FFFFFFFu) < kRoundsToInfinity;
+  // The largest numbers are cut off, for their rest would be infinite, too.
+  const std::uint32_t upper = fits ? rounded(value) : wide & 0xFFFF0000u;
+  // What is no number has to stay none: cutting off may leave an infinity of it.
+  const std::uint32_t hi = value == value ? upper : kNotANumber;
   const float rest = value - number(hi);
   const std::uint32_t mid = rounded(rest);
   return {hi, mid, rounded(rest - number(mid))};

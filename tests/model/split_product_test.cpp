@@ -27,6 +27,8 @@ TEST(SplitTest, three_parts_carry_the_whole_number) {
   std::vector<float> numbers = {0.0f,  -0.0f,   1.0f,        1.0f / 3, -3.14159274f,
                                 1e30f, -1e-30f, 16777215.0f, 0.1f};
   for (float x = 1e-20f; x < 1e20f; x *= 1.37f) numbers.push_back(-x);
+  for (const std::uint32_t word : {0x7F7FFFFFu, 0x7F7F8000u, 0x7F7F7FFFu, 0xFF7FFFFFu, 0xFF7F8001u})
+    numbers.push_back(std::bit_cast<float>(word));  // the largest: the nearest of bf16 is infinite
   const auto n = static_cast<std::int64_t>(numbers.size());
   std::vector<BFloat16> parts(3 * numbers.size());
   kernels::split_rows(numbers.data(), n, {.rows = 1, .columns = n},
