@@ -37,16 +37,18 @@ void require_graph(const comm::Communicator& communicator) {
         communicator.backend_name()));
 }
 
-void choose_products(const TrainOptions& options) {
-  const bool tf32 = options.precision == Precision::kTf32;
-  at::globalContext().setAllowTF32CuBLAS(tf32);
-  at::globalContext().setAllowTF32CuDNN(tf32);
-  // Partial sums of a product in fp16 would be infinite where the product is not.
-  if (options.precision == Precision::kFp16)
-    at::globalContext().setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
-}
-
 }  // namespace
+
+void choose_products(Precision precision) {
+  at::Context& context = at::globalContext();
+  const bool tf32 = precision == Precision::kTf32;
+  context.setAllowTF32CuBLAS(tf32);
+  context.setAllowTF32CuDNN(tf32);
+  // In fp16 partial sums would be infinite where the product is not, in bf16 they would lose digits
+  // that the product has.
+  context.setAllowFP16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+  context.setAllowBF16ReductionCuBLAS(/*allow_reduced_precision=*/false);
+}
 
 DeviceSession::DeviceSession(const comm::Communicator& communicator, const TrainOptions& options) {
   const std::optional<int> index = communicator.device();
@@ -56,7 +58,7 @@ DeviceSession::DeviceSession(const comm::Communicator& communicator, const Train
   }
   require_libtorch_with_cuda();
   if (options.cuda_graph) require_graph(communicator);
-  choose_products(options);
+  choose_products(options.precision);
   device_ = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(*index));
   driver_ = comm::cuda::make_driver();
   driver_->set_device(*index);

@@ -42,6 +42,10 @@ class DeviceSession {
   std::optional<c10::Stream> previous_stream_;
 };
 
+// How LibTorch's products on a GPU round, in the whole process: to tf32 where that is the
+// precision, and partial sums never below fp32. What DeviceSession does for its run.
+void choose_products(Precision precision);
+
 // The kernel that causal attention of this model takes on this device: "LibTorch's flash kernel",
 // cudnn, efficient or math, or "cuDNN's kernels of packed operands".
 std::string attention_kernel(const torch::Device& device, const TrainOptions& options);
