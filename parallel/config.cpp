@@ -85,7 +85,10 @@ void DataParallelConfig::validate() const {
 }
 
 core::DType DataParallelConfig::gradient_dtype() const {
-  return reduce_dtype.value_or(parameter_dtype);
+  if (reduce_dtype) return *reduce_dtype;
+  const bool is_narrow = core::size_of(parameter_dtype) < core::size_of(core::DType::kFloat32);
+  return is_narrow && grad_accumulation > kMostNarrowMicroSteps ? core::DType::kFloat32
+                                                                : parameter_dtype;
 }
 
 StateSharing settled_sharing(const DataParallelConfig& config, RanksShare ranks) {

@@ -64,6 +64,11 @@ struct OptimizerConfig {
   void validate() const;  // throws ConfigError
 };
 
+// A sum of 16 bits rounds at each micro-step: from 512 on, bf16 of gradients of one sign comes out
+// half as large, and fp16 from 4096 on. So many lose next to nothing, and where there are more,
+// wider gradients travel once for all of them.
+inline constexpr int kMostNarrowMicroSteps = 32;
+
 struct DataParallelConfig {
   GradientSync gradient_sync = GradientSync::kOverlapped;
   std::optional<double> bucket_mb = {};  // empty: chosen from the model and the number of ranks
@@ -71,7 +76,7 @@ struct DataParallelConfig {
   UnusedParameters unused_parameters = UnusedParameters::kError;
   // bfloat16, float16: fp32 master weights beside it
   core::DType parameter_dtype = core::DType::kFloat32;
-  // float32: gradients are accumulated and summed in fp32
+  // float32: gradients are accumulated and summed in fp32. Empty: gradient_dtype() chooses.
   std::optional<core::DType> reduce_dtype = {};
   bool gradient_as_bucket_view = true;  // who asks may write a gradient where its bucket lies
   int grad_accumulation = 1;
@@ -85,7 +90,9 @@ struct DataParallelConfig {
 
   void validate() const;  // throws ConfigError
 
-  // Of the flat gradient buffers: reduce_dtype, or else the parameter dtype.
+  // Of the flat gradient buffers, in which micro-steps are added and gradients travel:
+  // reduce_dtype, or else the parameter dtype, but float32 where that has 16 bits and more than
+  // kMostNarrowMicroSteps are added.
   core::DType gradient_dtype() const;
 };
 

@@ -3,9 +3,10 @@
 // A parameter has no gradient when a step begins, so autograd hands over its own tensor without
 // adding or zeroing anything; it is copied into the flat buffer once. Later micro-steps add to
 // that. A caller who writes a gradient himself may borrow its place in the buffer, which saves that
-// copy. Micro-steps are added in the wider of parameter dtype and reduce dtype: in the flat buffer
-// where that is the wider, else in autograd's own tensor, which is rounded into the buffer once, in
-// the last micro-step.
+// copy. Micro-steps are added in the wider of parameter dtype and that of the flat buffer
+// (DataParallelConfig::gradient_dtype(): fp32 where many are added): in the flat buffer where that
+// is the wider, else in autograd's own tensor, which is rounded into the buffer once, in the last
+// micro-step.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ class GradientAccumulator {
 
   // The place of a parameter's first gradient in this step, once; what is then handed to autograd
   // as the gradient is not copied. Undefined where there is one already, where somebody else has
-  // borrowed it, and with another reduce dtype.
+  // borrowed it, and where the buffer has another dtype.
   torch::Tensor lend(std::size_t parameter);
 
   // Inside backward, instead of take(): the parameter's gradient lies complete in its place, and

@@ -3,6 +3,8 @@
 // --overlap and --bucketing are two flags for one strategy: per parameter (both off), bucketed
 // (--bucketing on), and overlapped (both on; overlap needs buckets). The parser passes them in only
 // after it has settled which holds.
+#include <fmt/format.h>
+
 #include "launch/options/offload.hpp"
 #include "launch/options/train_settings.hpp"
 
@@ -178,7 +180,8 @@ Setting<Options> loss_chunks() {
 Setting<Options> reduce_dtype() {
   return choice<Options, std::optional<core::DType>>(
       {"reduce-dtype", "fp32|bf16", "type in which gradients travel and are added",
-       "the gradient's"},
+       fmt::format("the gradient's; of bf16 and fp16 with more than {} micro-steps fp32",
+                   parallel::kMostNarrowMicroSteps)},
       {{"fp32", core::DType::kFloat32}, {"bf16", core::DType::kBFloat16}},
       [](auto& o) -> auto& { return o.parallel.reduce_dtype; });
 }

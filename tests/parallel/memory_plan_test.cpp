@@ -99,6 +99,25 @@ TEST(MemoryPlanTest, planMemory_narrowReduction_keepsWhatMicroStepsAddTo) {
   EXPECT_EQ(plan_of(core::DType::kFloat32, 2).own_gradient_bytes(), 4'000'000u);
 }
 
+TEST(MemoryPlanTest, planMemory_manyMicroStepsIn16Bits_countsWideGradients) {
+  const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
+  for (const core::DType narrow : {core::DType::kBFloat16, core::DType::kFloat16}) {
+    const auto gradient_bytes = [&](int micro_steps, std::optional<core::DType> reduce) {
+      return plan_memory(shapes,
+                         {.parameter_dtype = narrow,
+                          .reduce_dtype = reduce,
+                          .grad_accumulation = micro_steps},
+                         1)
+          .own_gradient_bytes();
+    };
+
+    EXPECT_EQ(gradient_bytes(kMostNarrowMicroSteps, {}), 2'000'000u);
+    EXPECT_EQ(gradient_bytes(kMostNarrowMicroSteps + 1, {}), 4'000'000u);
+    EXPECT_EQ(gradient_bytes(kMostNarrowMicroSteps + 1, narrow), 2'000'000u) << "who asks gets it";
+  }
+  EXPECT_EQ(DataParallelConfig{.grad_accumulation = 1000}.gradient_dtype(), core::DType::kFloat32);
+}
+
 TEST(MemoryPlanTest, planMemory_slicedState_countsItsPadding) {
   const std::vector<ParameterShape> shapes = {{.name = "weight", .sizes = {1000, 1000}}};
   const auto padding = [&](int ranks, double bucket_mb) {

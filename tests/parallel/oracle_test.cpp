@@ -64,6 +64,43 @@ TEST(OracleTest, accumulation_roundsToTheReduceDtypeOnce) {
   EXPECT_GT(changed, 100);
 }
 
+struct NarrowSum {
+  core::DType dtype;
+  int micro_steps;
+};
+
+// So many that a running sum in the parameter dtype stops growing before the last one.
+TEST(OracleTest, accumulation_ofManyMicroStepsIn16Bits_isTheirMean) {
+  for (const NarrowSum& sum :
+       {NarrowSum{core::DType::kBFloat16, 1024}, NarrowSum{core::DType::kFloat16, 4096}}) {
+    run_ranks(1, [&](ThreadCommunicator& communicator) {
+      ToyNet net(0);
+      parallel::DataParallel replicas(
+          net, communicator,
+          {.unused_parameters = parallel::UnusedParameters::kAllow,
+           .parameter_dtype = sum.dtype,
+           .grad_accumulation = sum.micro_steps,
+           .optimizer = {.algorithm = parallel::OptimizerAlgorithm::kSgd,
+                         .weight_decay = 0,
+                         .momentum = 0,
+                         .grad_clip = 0}});
+      const std::vector<float> before = weights_of(replicas);
+      for (int micro_step = 0; micro_step < sum.micro_steps; ++micro_step) {
+        replicas.begin_micro_step(micro_step);
+        net.first->weight.sum().backward();  // a gradient of one
+      }
+      replicas.finish_backward();
+      replicas.update(1.0);
+
+      const std::vector<float> after = weights_of(replicas);
+      for (std::int64_t i = 0; i < net.first->weight.numel(); ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        EXPECT_NEAR(before[at] - after[at], 1.0, 1e-6) << core::name_of(sum.dtype) << " " << i;
+      }
+    });
+  }
+}
+
 TEST(OracleTest, train_withAnySynchroniserAndBucketSize_isBitIdentical) {
   for (const int micro_steps : {1, 2}) {
     const ToyResult baseline =
