@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "model/fused/column_sums.hpp"
 #include "model/fused/gradient_place.hpp"
 
 namespace sidestream::model::fused {
@@ -39,14 +40,18 @@ Tensor weight_gradient(const Tensor& x_tensor, const Tensor& dy, Tensor memory) 
 template <typename T>
 Tensor bias_gradient(const Tensor& dy) {
   const Matrix<T> y(dy);
-  const Tensor sums = at::zeros({y.columns}, at::kFloat);
-  float* out = data_of<float>(sums);
+  const ColumnSums sums(y.rows, y.columns);
   constexpr std::int64_t kColumnsPerThread = 256;
   at::parallel_for(0, y.columns, kColumnsPerThread, [&](std::int64_t begin, std::int64_t end) {
-    kernels::add_column_sums(kernels::Rows<const T>{y.data + begin, y.columns}, y.rows, end - begin,
-                             out + begin);
+    const std::int64_t columns = end - begin;
+    sums.add({.row = 0, .column = begin}, {.rows = y.rows, .columns = columns},
+             [&](std::int64_t row, std::int64_t rows, float* out) {
+               kernels::add_column_sums(
+                   kernels::Rows<const T>{y.data + row * y.columns + begin, y.columns}, rows,
+                   columns, out);
+             });
   });
-  return rounded(sums, dy.scalar_type());
+  return rounded(sums.sums(), dy.scalar_type());
 }
 
 Tensor rounded(const Tensor& sums, at::ScalarType dtype) {

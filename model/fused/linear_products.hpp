@@ -28,7 +28,7 @@ template <typename T>
 torch::Tensor weight_gradient(const torch::Tensor& x, const torch::Tensor& dy,
                               torch::Tensor memory);
 
-// Sums of columns -> [out]; fp32 inside.
+// Sums of columns -> [out], as ColumnSums makes them.
 template <typename T>
 torch::Tensor bias_gradient(const torch::Tensor& dy);
 

@@ -1,5 +1,6 @@
 #include "model/fused/mlp.hpp"
 
+#include "model/fused/column_sums.hpp"
 #include "model/fused/linear_products.hpp"
 #include "model/fused/panel_matrix.hpp"
 #include "model/fused/recorded.hpp"
@@ -52,8 +53,25 @@ Tensor before_gelu(const Tensor& x, const LinearWeights& in) {
 template <typename T>
 struct HiddenGradient {
   PanelMatrix<T> grad, activation;
-  Tensor bias_grad;
+  ColumnSums bias_grad;
 };
+
+// A tile of the gradient of the activation.
+template <typename T>
+void take_tile(const HiddenGradient<T>& result, const PanelMatrix<T>& before,
+               const kernels::Tile& tile, TilePlace at) {
+  result.bias_grad.add(at, {.rows = tile.rows, .columns = tile.columns},
+                       [&](std::int64_t row, std::int64_t rows, float* bias_grad) {
+                         const TilePlace place{.row = row, .column = at.column};
+                         const kernels::Rows<T> kept = before.rows_at(place);
+                         kernels::gelu_backward(rows_of(tile, row - at.row, rows),
+                                                kernels::GeluBackwardRows<T>{
+                                                    .before = {kept.data, kept.stride},
+                                                    .grad = result.grad.rows_at(place),
+                                                    .activation = result.activation.rows_at(place),
+                                                    .bias_grad = bias_grad});
+                       });
+}
 
 template <typename T>
 HiddenGradient<T> gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_weight,
@@ -62,18 +80,10 @@ HiddenGradient<T> gradient_of_hidden(const Tensor& dy_tensor, const Tensor& out_
   const PanelMatrix<T> before = as_products_lie(PanelMatrix<T>(before_tensor, dy.rows, w.rows));
   const HiddenGradient<T> result{empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
                                  empty_panels<T>(dy.rows, w.rows, dy_tensor.options()),
-                                 at::zeros({w.rows}, at::kFloat)};
-  float* bias_grad = data_of<float>(result.bias_grad);
+                                 ColumnSums(dy.rows, w.rows)};
   product<T>({.m = dy.rows, .n = w.rows, .k = w.columns}, {.data = dy.data, .stride = dy.columns},
              {.data = w.data, .stride = w.columns, .orientation = Orientation::kTransposed},
-             [&](const kernels::Tile& tile, TilePlace at) {
-               const kernels::Rows<T> kept = before.rows_at(at);
-               kernels::gelu_backward(
-                   tile, kernels::GeluBackwardRows<T>{.before = {kept.data, kept.stride},
-                                                      .grad = result.grad.rows_at(at),
-                                                      .activation = result.activation.rows_at(at),
-                                                      .bias_grad = bias_grad + at.column});
-             });
+             [&](const kernels::Tile& tile, TilePlace at) { take_tile(result, before, tile, at); });
   return result;
 }
 
@@ -156,7 +166,7 @@ struct MlpFunction : torch::autograd::Function<MlpFunction> {
           handed_over(out_weight_gradient(hidden.activation, dy, std::move(out_place.memory)),
                       out_place, *context, 3);
       hidden.activation.storage.reset();
-      result[2] = rounded(hidden.bias_grad, dy.scalar_type());
+      result[2] = rounded(hidden.bias_grad.sums(), dy.scalar_type());
       GradientPlace in_place = take_place(context, kInGradient);
       result[1] = handed_over(in_weight_gradient(x, hidden.grad, std::move(in_place.memory)),
                               in_place, *context, 1);

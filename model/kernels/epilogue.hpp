@@ -15,6 +15,18 @@ struct Tile {
   RowsAhead ahead = {};  // a row with each of the tile's
 };
 
+// Some of its rows, with what is to be fetched beside them.
+inline Tile rows_of(const Tile& tile, std::int64_t first, std::int64_t count) {
+  RowsAhead ahead = tile.ahead;
+  ahead.data = static_cast<const char*>(ahead.data) + first * ahead.stride_bytes;
+  ahead.rows -= first;
+  return {.data = tile.data + first * tile.stride,
+          .stride = tile.stride,
+          .rows = count,
+          .columns = tile.columns,
+          .ahead = ahead};
+}
+
 // Rows of a tensor that a tile maps to.
 template <typename T>
 struct Rows {

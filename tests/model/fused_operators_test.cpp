@@ -126,6 +126,54 @@ TEST_F(FusedOperatorsTest, mlp_is_right_far_from_zero) {
       {random({1, 64, 8}, 20.0), random({8, 32}, 3.0), random({32}), random({32, 8}), random({8})});
 }
 
+// Sums for the biases of linear and mlp over this many equal rows.
+Tensors bias_gradients(Operators& ops, const Tensors& inputs, std::int64_t rows) {
+  Tensors in;
+  for (const Tensor& input : inputs) in.push_back(input.clone().requires_grad_());
+  const Tensor x = in[0].detach().expand({1, rows, in[0].size(2)}).contiguous();
+  const Tensor hidden = ops.linear(x, {in[1], in[2]});
+  const Tensor y = ops.mlp(x, {in[1], in[2]}, {in[3], in[4]}, MlpKeeps::kAll);
+  Tensors result = torch::autograd::grad({hidden}, {in[2]}, {torch::full_like(hidden, 0.1)});
+  for (const Tensor& gradient :
+       torch::autograd::grad({y}, {in[2], in[4]}, {torch::full_like(y, 0.1)}))
+    result.push_back(gradient);
+  return result;
+}
+
+// Of one sign: in a single running sum of fp32 the fourth digit of so many is wrong.
+TEST_F(FusedOperatorsTest, bias_gradients_of_many_rows_are_as_exact_as_those_of_one) {
+  constexpr std::int64_t kRows = 65536 + 3;
+  const Tensors inputs = {random({1, 1, 8}), random({8, 32}), random({32}), random({32, 8}),
+                          random({8})};
+  fused::FusedOperators fused;
+  PlainOperators plain;
+
+  const Tensors found = bias_gradients(fused, as_type(inputs, at::kFloat), kRows),
+                one = bias_gradients(plain, as_type(as_type(inputs, at::kFloat), at::kDouble), 1);
+
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_LT(relative_error(found[i], one[i] * kRows), 3e-5) << i;
+}
+
+TEST_F(FusedOperatorsTest, bias_gradients_do_not_depend_on_the_threads) {
+  const Tensors inputs = {random({1, 1, 64}), random({64, 768}, 0.3), random({768}),
+                          random({768, 64}, 0.3), random({64})};
+  fused::FusedOperators ops;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto with = [&](int threads) {
+      at::set_num_threads(threads);
+      Tensors gradients = bias_gradients(ops, as_type(inputs, type), 700);
+      at::set_num_threads(1);
+      return gradients;
+    };
+    const Tensors one = with(1), three = with(3);
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      if (type == at::kFloat && i == 1) continue;  // behind a product that may be LibTorch's
+      EXPECT_TRUE(torch::equal(one[i], three[i])) << type << " " << i;
+    }
+  }
+}
+
 // What forward keeps lies in panels, whose width goes by the number of threads.
 TEST_F(FusedOperatorsTest, mlp_is_the_same_when_backward_has_another_number_of_threads) {
   fused::FusedOperators ops;
