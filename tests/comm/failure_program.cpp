@@ -166,8 +166,8 @@ void play(Communicator& communicator, const std::string& scenario) {
   if (culprit && scenario == "kinds") return communicator.barrier();
   if (culprit && scenario == "unfinished-work") {
     std::vector<float> values(100);
-    sidestream::comm::Work dropped =
-        communicator.all_reduce(values.data(), values.size(), DType::kFloat32, {.bucket = 2});
+    sidestream::comm::Work dropped = communicator.all_reduce(
+        values.data(), values.size(), DType::kFloat32, {.bucket = 2, .model = 0});
     std::this_thread::sleep_for(kLongerThanTheTest);
   }
   if (scenario == "unfinished-work")

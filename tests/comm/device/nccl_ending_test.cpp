@@ -70,7 +70,8 @@ TEST_F(NcclEndingTest, watchdog_takes_nothing_from_calls_that_come_meanwhile) {
   std::vector<std::jthread> threads;
   const auto meet = [&](std::string& place, const std::function<void()>& what) {
     threads.emplace_back([this, &place, what] {
-      place = words_of(what) + (is_written ? "" : ", thrown too early");
+      place = words_of(what);
+      if (!is_written) place += ", thrown too early";
     });
   };
   nccl::Watchdog watchdog(

@@ -241,7 +241,8 @@ TEST_F(MergeTest, an_export_keeps_what_its_collectives_carry_and_its_counters) {
 // "memory [MiB] 10.0 -": name, time and length of each counter event.
 std::vector<std::string> counters_of(const std::string& merged) {
   std::vector<std::string> counters;
-  for (const auto& event : nlohmann::json::parse(merged).at("traceEvents")) {
+  const nlohmann::json trace = nlohmann::json::parse(merged);
+  for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") != "C") continue;
     const std::string length = event.contains("dur") ? event.at("dur").dump() : "-";
     counters.push_back(event.at("name").get<std::string>() + " " + event.at("ts").dump() + " " +
