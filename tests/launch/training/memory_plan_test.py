@@ -7,7 +7,7 @@ from support import train, undisturbed, workspace
 
 # Large enough that the programs' own memory does not hide the rest.
 MINI = ["--model", "gpt2-mini", "--data", "synthetic", "--steps", "4", "--threads", "1", "--sequence-length", "256", "--eval-every", "0"]
-# Seen: 0.98 to 1.04 with nothing beside it. Machines differ in what products and allocators hold beside, and 5 % fails under load.
+# Seen: 0.98 to 1.05 with nothing beside it, which it needs: pages of libraries count in parts, and other programs that use them end.
 FURTHEST = 0.08
 CASES = {
     "fp32": (1, ["--batch-size-per-rank", "8"]),
