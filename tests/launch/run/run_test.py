@@ -290,6 +290,51 @@ class RunTest(unittest.TestCase):
                 _, messages = process.communicate(timeout=30)
                 self.assertEqual(process.returncode, 75, messages)
 
+    def asks_itself(self, place, request, nth=1):
+        """A signal at the moment before the n-th command at `place`, a pattern for a command and the functions around it."""
+        hook = self.folder / "hook"
+        hook.write_text(f"""
+            passed=0
+            at_command() {{
+              [ $BASHPID = $$ ] && [[ "$1 in $2" = {place} ]] || return 0
+              [ $((passed += 1)) = {nth} ] || return 0
+              touch "$FOLDER/asked"
+              kill -{request} $$
+            }}
+            if [ "${{0##*/}}" = run ]; then set -T; trap 'at_command "$BASH_COMMAND" "${{FUNCNAME[*]-}}"; :' DEBUG; fi
+            """)
+        self.environment["BASH_ENV"] = str(hook)
+
+    def test_a_request_before_the_launcher_has_a_number_is_kept(self):
+        """The shell has started mpirun then, which must not go on alone."""
+        for request in "USR1", "TERM", "INT":
+            with self.subTest(request=request):
+                for file in self.folder.glob("*[d-n].*"):
+                    file.unlink()
+                (self.folder / "asked").unlink(missing_ok=True)
+                self.asks_itself("'mpirun_pid=$!'*", request)
+                done = self.run_to_end(self.command(2, "save"))
+                self.assertEqual((done.returncode, self.seen(0), self.seen(1)), (75, ["usr1"], ["usr1"]), done.stderr)
+                self.assertTrue((self.folder / "asked").exists())
+
+    def test_a_request_while_another_signal_is_handed_on_is_kept(self):
+        self.asks_itself("*' in deliver_beside '*", "USR1", nth=3)
+        process = self.start("save")
+        process.send_signal(signal.SIGUSR2)
+        _, messages = process.communicate(timeout=30)
+        self.assertEqual((process.returncode, self.seen(0), self.seen(1)), (75, ["usr1"], ["usr1"]), messages)
+        self.assertTrue((self.folder / "asked").exists())
+
+    def test_launcher_whose_script_has_gone_does_not_begin(self):
+        """Killed in the moment of the start: mpirun would not be told of that any more."""
+        setsid = self.folder / "setsid"
+        setsid.write_text("#!/bin/sh\nkill -KILL $PPID\nsleep 0.5\n" + f'{shutil.which("setsid")} "$@"\necho $? > "$FOLDER/code"\n')
+        setsid.chmod(0o755)
+        self.environment["PATH"] = f"{self.folder}:{os.environ['PATH']}"
+        self.assertEqual(self.launch("say").wait(timeout=30), -signal.SIGKILL)
+        self.wait_for((self.folder / "code").exists, "what it started has ended")
+        self.assertEqual(((self.folder / "code").read_text(), list(self.folder.glob("seen.*"))), ("143\n", []))
+
     def test_sigterm_once_lets_all_ranks_save(self):
         process = self.start("save")
         process.terminate()
