@@ -7,12 +7,16 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "launch/scripts"))
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
 sys.dont_write_bytecode = True
+from marked_processes import processes_with  # noqa: E402
 from nsys_reports import steps_in  # noqa: E402
+from running import completed, running  # noqa: E402
 
 NSYS = """#!/usr/bin/env python3
 import itertools, os, subprocess, sys
@@ -45,6 +49,32 @@ ranks = int(next(flag for flag in flags if flag.startswith("--ntasks=")).split("
 command = sys.argv[1 + len(flags):]
 sys.exit(max([subprocess.run(command, env=dict(os.environ, SLURM_PROCID=str(r))).returncode for r in range(ranks)]))
 """
+# In place of ranks: ends when it is asked to, with SLOW=yes when it is let go.
+PATIENT_SRUN = """#!/bin/sh
+stop() {
+  touch "$FOLDER/asked"
+  until [ "$SLOW" != yes ] || [ -e "$FOLDER/go" ]; do sleep 0.05; done
+  exit 75
+}
+trap stop USR1 TERM
+touch "$FOLDER/out/rank_00000.nsys-rep" "$FOLDER/up"
+while :; do sleep 0.05; done
+"""
+# Asks the script to stop before it knows what it has started.
+ASKED_EARLY = """
+import os, pathlib, runpy, signal, subprocess, sys, time
+real = subprocess.Popen
+def popen(words, **how):
+    process = real(words, **how)
+    if "srun" in words:
+        while not pathlib.Path(os.environ["FOLDER"], "up").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+    return process
+subprocess.Popen = popen
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 PROGRAM = "#!/bin/sh\nexit ${PROGRAM_CODE:-0}\n"
 
 
@@ -66,11 +96,21 @@ class NsysCollectTest(unittest.TestCase):
     def tearDown(self):
         self.temporary.cleanup()
 
-    def collect(self, *words, **more):
+    def environment(self, **more):
         env = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM_", "OMPI_COMM", "PMI"))}
-        env.update(PATH=f"{self.folder}/bin:{os.environ['PATH']}", FOLDER=str(self.folder), **more)
-        return subprocess.run([ROOT / "launch/nsys-collect", "--output", self.folder / "out", "--build",
-                               self.folder / "build", *words], env=env, text=True, capture_output=True)
+        return env | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FOLDER": str(self.folder)} | more
+
+    def command(self, *words):
+        return [ROOT / "launch/nsys-collect", "--output", self.folder / "out", "--build", self.folder / "build", *words]
+
+    def collect(self, *words, **more):
+        return subprocess.run(self.command(*words), env=self.environment(**more), text=True, capture_output=True)
+
+    def wait_for(self, condition, what):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, f"never happened: {what}")
+            time.sleep(0.02)
 
     def reports(self):
         return {file.name: file.read_text().splitlines() for file in sorted((self.folder / "out").glob("*.nsys-rep"))}
@@ -160,6 +200,30 @@ class NsysCollectTest(unittest.TestCase):
         replaced = self.collect("--overwrite", *words)
         self.assertEqual(replaced.returncode, 0, replaced.stderr)
         self.assertTrue((self.folder / "out/recording-notes").exists())
+
+    def test_a_request_right_after_the_start_is_passed_on(self):
+        script(self.folder / "bin/srun", PATIENT_SRUN)
+        command = self.command("-np", "1", "--steps", "2:3", "--slurm", "--no-export", "--", "train")
+        done = completed([sys.executable, "-c", ASKED_EARLY, *command], 60, self.environment(), stderr=subprocess.PIPE)
+
+        self.assertEqual((done.returncode, (self.folder / "asked").exists()), (75, True), done.stderr)
+
+    def test_its_own_death_ends_the_ranks_which_keep_the_folder_until_then(self):
+        script(self.folder / "bin/srun", PATIENT_SRUN)
+        words = ("-np", "1", "--steps", "2:3", "--slurm", "--no-export", "--", "train")
+        with running(self.command(*words), self.environment(SLOW="yes"), stderr=subprocess.DEVNULL) as process:
+            self.wait_for((self.folder / "up").exists, "the ranks are up")
+            process.kill()
+            process.wait()
+            self.wait_for((self.folder / "asked").exists, "the ranks are asked to stop")
+            refused = self.collect("--overwrite", *words)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("another call records into", refused.stderr)
+            (self.folder / "go").touch()
+            self.wait_for(lambda: not processes_with(f"FOLDER={self.folder}"), "the ranks have ended")
+
+        script(self.folder / "bin/srun", SRUN)
+        self.assertEqual(self.collect("--overwrite", *words).returncode, 0)
 
     def test_calls_that_make_no_sense_are_refused(self):
         for words, message in [(["-np", "2", "--", "train"], "--steps is missing"),

@@ -75,6 +75,13 @@ class SuperviseSignalsTest(SuperviseCase):
             time.sleep(0.05)
         self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
 
+    def test_a_death_before_anybody_could_be_told_ends_what_it_starts(self):
+        begin = supervise.end_with_parent()  # of this process, not of the one that starts the program
+        middle = os.fork()
+        if middle == 0:
+            os._exit(subprocess.run(["true"], preexec_fn=begin).returncode)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(middle, 0)[1]), 143)
+
     def test_no_orphans(self):
         self.play("orphan 6;0")
         self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
