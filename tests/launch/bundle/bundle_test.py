@@ -12,9 +12,13 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/launch/training"))
+sys.dont_write_bytecode = True
+from running import processes_with, running  # noqa: E402
 
 
 def check(condition, message):
@@ -119,6 +123,7 @@ def check_making(root):
     for folder in clone / "launch", tools:
         folder.mkdir(parents=True)
     (clone / "launch/bundle").write_text((ROOT / "launch/bundle").read_text())
+    shutil.copytree(ROOT / "launch/scripts", clone / "launch/scripts")
     (clone / "launch/bundle-packages.txt").write_text("wheel tool==1\ndeb thing\n")
     for name, text in STUBS.items():
         (tools / name).write_text(f"#!/bin/sh\n{text}\n")
@@ -181,7 +186,7 @@ def check_fetching_at_the_same_time(root):
     home = clone / "build/nsight"
     (clone / "launch/scripts").mkdir(parents=True)
     home.mkdir(parents=True)
-    for name in "fetch-nsys", "scripts/take_lock.sh":
+    for name in "fetch-nsys", "scripts/stoppable.sh", "scripts/take_lock.sh":
         shutil.copy(ROOT / "launch" / name, clone / "launch" / name)
     (clone / "apt-get").write_text("#!/bin/sh\nexit 100\n")
     (clone / "apt-get").chmod(0o755)
@@ -200,6 +205,30 @@ def check_fetching_at_the_same_time(root):
     check(done.returncode == 0 and done.stdout == str(home / "root/nsys") + "\n" and "waiting" in done.stderr, f"{done}")
 
 
+def check_stopping(root):
+    """What they have started ends with them."""
+    clone = root / "stopping"
+    (clone / "launch/scripts").mkdir(parents=True)
+    for name in "bundle", "bundle-packages.txt", "fetch-nsys", "scripts/stoppable.sh", "scripts/take_lock.sh":
+        shutil.copy(ROOT / "launch" / name, clone / "launch" / name)
+    for name in "apt-get", "pip3":
+        (clone / name).write_text("#!/bin/sh\ntouch up\n/bin/sleep 600\n")
+        (clone / name).chmod(0o755)
+    env = os.environ | {"PATH": f"{clone}:{os.environ['PATH']}", "OF_CHECK_STOPPING": str(root)}
+    for words in ("fetch-nsys",), ("bundle", clone / "made"):
+        with running([clone / "launch" / words[0], *words[1:]], env, cwd=clone) as process:
+            deadline = time.monotonic() + 30
+            while not (clone / "up").exists():
+                check(time.monotonic() < deadline, f"{words}: it never began to fetch")
+                time.sleep(0.02)
+            process.terminate()
+            output, _ = process.communicate(timeout=30)
+        left = processes_with(f"OF_CHECK_STOPPING={root}")
+        check(process.returncode == 143 and not left, f"{words}: {process.returncode}, {left} go on\n{output}")
+        (clone / "up").unlink()
+    check(not list((clone / "made").iterdir()), "a bundle that was stopped left something behind")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="sidestream-bundle-") as name:
         root = pathlib.Path(name)
@@ -209,6 +238,7 @@ def main():
         check_systems(root)
         check_making(root)
         check_fetching_at_the_same_time(root)
+        check_stopping(root)
         check_what_cmake_takes_for_a_bundle(root)
 
 

@@ -17,6 +17,7 @@ class QuickstartTest(unittest.TestCase):
         self.folder = pathlib.Path(self.temporary.name)
         (self.folder / "clone/launch").mkdir(parents=True)
         shutil.copy(ROOT / "launch/quickstart", self.folder / "clone/launch")
+        shutil.copytree(ROOT / "launch/scripts", self.folder / "clone/launch/scripts")
         (self.folder / "clone/launch/setup").write_text('#!/bin/sh\necho "$*" >> calls\nexit 9\n')
         (self.folder / "clone/launch/setup").chmod(0o755)
 
@@ -53,6 +54,7 @@ class RanksTest(unittest.TestCase):
         for name in "launch", "build/release", "data/quickstart", "tools":
             (self.folder / name).mkdir(parents=True)
         shutil.copy(ROOT / "launch/quickstart", self.folder / "launch")
+        shutil.copytree(ROOT / "launch/scripts", self.folder / "launch/scripts")
         (self.folder / "data/quickstart/dataset.json").touch()
         self.program("launch/setup", "")
         self.program("tools/nvidia-smi", "echo 'GPU 0: Stub'; echo '  MIG 1g.5gb Device 0'; echo 'GPU 1: Stub'")

@@ -85,8 +85,16 @@ class SetupCase(unittest.TestCase):
         calls = self.folder / "clone/calls"
         return calls.read_text().splitlines() if calls.exists() else []
 
-    def run_setup(self, *flags, **variables):
-        env = {"XDG_CACHE_HOME": str(self.folder / "cache"), "PATH": f"{self.tools}:{os.environ['PATH']}", "STUB_CMAKE": str(self.cmake)}
-        env = {name: value for name, value in os.environ.items() if name not in ("PYTHON", "CXX", "CUDACXX")} | env | variables
-        return subprocess.run([self.folder / "clone/launch/setup", *flags], env=env, text=True, timeout=60,
+    def packages(self, apt, **more):
+        """One is missing; `apt` is what apt-get and dpkg do."""
+        (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
+        for name, text in {"apt-get": apt, "dpkg": apt, "id": "echo 1000", **more}.items():
+            self.program(self.tools / name, f'#!/bin/sh\necho "{name} $*" >> calls\n{text}\n')
+
+    def variables(self, **more):
+        own = {"XDG_CACHE_HOME": str(self.folder / "cache"), "PATH": f"{self.tools}:{os.environ['PATH']}", "STUB_CMAKE": str(self.cmake)}
+        return {name: value for name, value in os.environ.items() if name not in ("PYTHON", "CXX", "CUDACXX")} | own | more
+
+    def run_setup(self, *flags, **more):
+        return subprocess.run([self.folder / "clone/launch/setup", *flags], env=self.variables(**more), text=True, timeout=60,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

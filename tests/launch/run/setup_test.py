@@ -100,12 +100,6 @@ class SetupTest(SetupCase):
         self.assertIn("launch/run finds it, a shell of yours after '. build/bundle/environment'", done.stdout.splitlines()[-1])
         self.assertTrue((self.folder / "clone/build/env").samefile(self.folder / "clone/build/bundle/env"))
 
-    def packages(self, apt, **more):
-        """One is missing; `apt` is what apt-get and dpkg do."""
-        (self.folder / "clone/launch/apt-packages.txt").write_text("no-such-package\n")
-        for name, text in {"apt-get": apt, "dpkg": apt, "id": "echo 1000", **more}.items():
-            self.program(self.tools / name, f'#!/bin/sh\necho "{name} $*" >> calls\n{text}\n')
-
     def test_another_package_manager_is_waited_for(self):
         for said in ("dpkg: error: dpkg frontend lock was locked by another process with pid 7",
                      "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)",
