@@ -146,7 +146,27 @@ def check_making(root):
         steps += 1
         check(make("").returncode == 2 and holds() == {"one"}, f"after a kill at step {steps}")
     check(steps > 5 and holds() == {"two"}, f"{steps} steps")
-    check(sorted(path.name for path in (root / "made").iterdir()) == ["SHA256SUMS", "debs", "wheels"], "something was left behind")
+    check_making_at_the_same_time(root, make, holds)
+    check(sorted(path.name for path in (root / "made").iterdir()) == [".lock", "SHA256SUMS", "debs", "wheels"], "something was left behind")
+
+
+def check_making_at_the_same_time(root, make, holds):
+    """A second call into the same folder touches nothing of the first one's before that has ended."""
+    other = root / "made/.new/wheels"
+
+    def end():
+        check(other.exists(), "what another call fetches was removed")
+        shutil.rmtree(other.parent)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+    other.mkdir(parents=True)
+    with (root / "made/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        first = threading.Timer(1, end)
+        first.start()
+        done = make("three")
+        first.join()
+    check(done.returncode == 0 and "another call makes the bundle" in done.stdout and holds() == {"three"}, f"{done}")
 
 
 def check_systems(root):
@@ -226,7 +246,7 @@ def check_stopping(root):
         left = processes_with(f"OF_CHECK_STOPPING={root}")
         check(process.returncode == 143 and not left, f"{words}: {process.returncode}, {left} go on\n{output}")
         (clone / "up").unlink()
-    check(not list((clone / "made").iterdir()), "a bundle that was stopped left something behind")
+    check([path.name for path in (clone / "made").iterdir()] == [".lock"], "a bundle that was stopped left something behind")
 
 
 def main():
