@@ -2,6 +2,7 @@
 import fcntl
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import threading
@@ -86,6 +87,16 @@ class SetupTest(SetupCase):
         self.assertEqual(self.run_setup("--no-build").returncode, 0)
         self.assertEqual((self.folder / "clone/build/env").resolve(), earlier)
         self.assertEqual(len(self.calls()), 4)
+
+    def test_it_needs_no_home(self):
+        """Which a service or a container may not have set: the one of the list of users counts."""
+        expected = f"into {pwd.getpwuid(os.getuid()).pw_dir}/.cache/sidestream"
+        for home in {}, {"HOME": ""}:
+            done = subprocess.run(["env", "-u", "HOME", "-u", "XDG_CACHE_HOME", *(f"{name}={value}" for name, value in home.items()),
+                                   self.folder / "clone/launch/setup", "--dry-run"], env=self.variables(), capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(expected, done.stdout)
+        self.assertIn(f"into {self.folder}/.cache/sidestream", self.run_setup("--dry-run", XDG_CACHE_HOME="", HOME=str(self.folder)).stdout)
 
     def test_a_bundle_says_where_its_mpirun_is(self):
         self.program(self.folder / "clone/launch/unpack-bundle", """#!/bin/sh
