@@ -1,9 +1,11 @@
-"""launch/quickstart up to its set-up, and which ranks it chooses."""
+"""launch/quickstart up to its set-up, who may make the corpus, and which ranks it chooses."""
+import fcntl
 import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -46,7 +48,7 @@ class QuickstartTest(unittest.TestCase):
             self.assertEqual(self.run_quickstart("--target-val-loss", target)[0].returncode, 9)
 
 
-class RanksTest(unittest.TestCase):
+class StubbedTest(unittest.TestCase):
     """On a machine that has two GPUs, with a program that notes its calls and stops where it is to compare."""
 
     def setUp(self):
@@ -55,21 +57,76 @@ class RanksTest(unittest.TestCase):
             (self.folder / name).mkdir(parents=True)
         shutil.copy(ROOT / "launch/quickstart", self.folder / "launch")
         shutil.copytree(ROOT / "launch/scripts", self.folder / "launch/scripts")
-        (self.folder / "data/quickstart/dataset.json").touch()
+        self.corpus = self.folder / "data/quickstart/dataset.json"
+        self.corpus.touch()
         self.program("launch/setup", "")
         self.program("tools/nvidia-smi", "echo 'GPU 0: Stub'; echo '  MIG 1g.5gb Device 0'; echo 'GPU 1: Stub'")
         self.program("build/release/sidestream",
                      "case $1 in --version) echo '  CUDA : 13.0' ;; verify) echo \"$*\" >compared; exit 75 ;; esac")
 
     def program(self, name, text):
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(f"#!/bin/sh\n{text}\n")
         (self.folder / name).chmod(0o755)
 
-    def ranks_and_device(self, **more):
+    def quickstart(self, *flags, **more):
         environment = {name: value for name, value in os.environ.items() if name not in ("CUDA_VISIBLE_DEVICES", "HOME", "XDG_CACHE_HOME")}
         environment.update(PATH=f"{self.folder}/tools:{os.environ['PATH']}", **more)
-        done = subprocess.run([self.folder / "launch/quickstart"], env=environment, text=True, timeout=60, stdout=subprocess.PIPE,
+        return subprocess.run([self.folder / "launch/quickstart", *flags], env=environment, text=True, timeout=60, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
+
+
+class CorpusTest(StubbedTest):
+    """The one that makes it is alone; who trains on it shares it, and nobody takes it away."""
+
+    def setUp(self):
+        super().setUp()
+        self.lock = (self.folder / "data/quickstart.lock").open("a")
+        self.addCleanup(self.lock.close)
+        self.program("build/env/bin/python", "echo include")
+        self.program("build/release/sidestream", """
+            for mode in --shared --exclusive; do flock -n $mode data/quickstart.lock true && may="$may $mode"; done
+            echo "$1 $(cat data/quickstart/dataset.json), others may$may" >>calls
+            case $1 in prepare) mkdir -p data/quickstart && echo new >data/quickstart/dataset.json ;; verify) exit 75 ;; esac""")
+
+    def calls(self):
+        calls = [line for line in (self.folder / "calls").read_text().splitlines() if line.startswith(("prepare", "verify"))]
+        (self.folder / "calls").unlink()
+        return calls
+
+    def test_who_may_do_what(self):
+        self.corpus.write_text("old")
+        self.assertEqual((self.quickstart().returncode, self.calls()), (75, ["verify old, others may --shared"]))
+        made = ["prepare , others may", "verify new, others may --shared"]
+        self.assertEqual((self.quickstart("--fresh").returncode, self.calls()), (75, made))
+        self.corpus.unlink()
+        self.assertEqual((self.quickstart().returncode, self.calls()), (75, made))
+
+    def test_what_another_call_uses_stays(self):
+        self.corpus.write_text("old")
+        fcntl.flock(self.lock, fcntl.LOCK_SH)
+        done = self.quickstart("--fresh")
+        self.assertEqual((done.returncode, self.corpus.read_text()), (2, "old"), done.stdout)
+        self.assertIn("--fresh: another call uses data/quickstart", done.stdout)
+        self.assertEqual((self.quickstart().returncode, self.calls()), (75, ["verify old, others may --shared"]))
+
+    def test_what_another_call_makes_is_waited_for(self):
+        self.corpus.unlink()
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+        def made():
+            self.corpus.write_text("other")
+            fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+        threading.Timer(1, made).start()
+        done = self.quickstart()
+        self.assertEqual((done.returncode, self.calls()), (75, ["verify other, others may --shared"]), done.stdout)
+        self.assertIn("another call makes data/quickstart: waiting for it", done.stdout)
+
+
+class RanksTest(StubbedTest):
+    def ranks_and_device(self, **more):
+        done = self.quickstart(**more)
         self.assertEqual(done.returncode, 75, done.stdout)
         words = (self.folder / "compared").read_text().split()
         return words[words.index("--np") + 1], words[words.index("--device") + 1], done.stdout
