@@ -280,7 +280,8 @@ class RunTest(unittest.TestCase):
             caught = re.search(r"^SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.MULTILINE)
             return int(caught.group(1), 16) >> (signal.SIGINT - 1) & 1
 
-        for number, delay in ((signal.SIGINT, 0), (signal.SIGUSR1, 0.02), (signal.SIGTERM, 0.04), (signal.SIGINT, 0.06), (signal.SIGUSR1, 0.08),
+        # No SIGINT at first: bash itself loses one now and then that comes while it waits for a command in front.
+        for number, delay in ((signal.SIGTERM, 0), (signal.SIGUSR1, 0.02), (signal.SIGTERM, 0.04), (signal.SIGINT, 0.06), (signal.SIGUSR1, 0.08),
                               (signal.SIGINT, 0.1), (signal.SIGTERM, 0.13), (signal.SIGUSR1, 0.17), (signal.SIGINT, 0.25)):
             with self.subTest(signal=number, delay=delay):
                 process = self.launch("save")
