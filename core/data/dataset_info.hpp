@@ -33,9 +33,9 @@ struct DatasetInfo {
   std::uint32_t end_of_text = 0;
   double val_fraction = 0;
   std::uint64_t seed = 0;
-  SplitInfo train;
-  SplitInfo validation;
-  std::vector<SkippedFile> skipped;  // at most 1000 of them are written
+  SplitInfo train = {};
+  SplitInfo validation = {};
+  std::vector<SkippedFile> skipped = {};  // at most 1000 of them are written
   std::uint64_t skipped_files = 0;
 };
 
