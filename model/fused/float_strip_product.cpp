@@ -96,8 +96,7 @@ class StripPanel {
       if (!copies_rows_) return {a, a_.stride};
     }
     auto* const copy = data_of<float>(left_);
-    kernels::copy_as_floats(a, a_.stride, {.rows = rows, .columns = depth_at(k)}, copy,
-                            stride_of_copy());
+    kernels::widen_rows(a, a_.stride, rows, depth_at(k), copy, stride_of_copy());
     return {copy, stride_of_copy()};
   }
 

@@ -172,10 +172,10 @@ SIDESTREAM_INLINE void copy_columns(const float* tile, std::int64_t tile_stride,
 // power of two apart.
 template <typename T>
 SIDESTREAM_INLINE void widen(const T* a, std::int64_t stride, std::int64_t rows, std::int64_t k,
-                             float* target) {
+                             float* target, std::int64_t target_stride) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t p = 0; p < k; ++p)
-      target[i * kWidenedStride + p] = static_cast<float>(a[i * stride + p]);
+      target[i * target_stride + p] = static_cast<float>(a[i * stride + p]);
   }
 }
 
@@ -233,7 +233,8 @@ SIDESTREAM_INLINE void multiply_in(const BlockProduct<T>& product, MultiplyStrip
     const bool adds = depth > 0 || product.accumulate == Accumulate::kYes;
     for (std::int64_t first = 0; first < product.m; first += kRowBlock) {
       const std::int64_t m = std::min(kRowBlock, product.m - first);
-      widen(product.a + first * product.a_stride + depth, product.a_stride, m, k, left);
+      widen(product.a + first * product.a_stride + depth, product.a_stride, m, k, left,
+            kWidenedStride);
       multiply_in<Lanes>(PartProduct<T>{.m = m,
                                         .n = product.n,
                                         .k = k,
@@ -344,13 +345,15 @@ void multiply_on_this(const Product& product) {
 }
 
 SIDESTREAM_VECTORIZED void widen_floats(const float* a, std::int64_t stride, std::int64_t rows,
-                                        std::int64_t columns, float* target) {
-  widen(a, stride, rows, columns, target);
+                                        std::int64_t columns, float* target,
+                                        std::int64_t target_stride) {
+  widen(a, stride, rows, columns, target, target_stride);
 }
 
 SIDESTREAM_VECTORIZED void widen_bf16(const BFloat16* a, std::int64_t stride, std::int64_t rows,
-                                      std::int64_t columns, float* target) {
-  widen(a, stride, rows, columns, target);
+                                      std::int64_t columns, float* target,
+                                      std::int64_t target_stride) {
+  widen(a, stride, rows, columns, target, target_stride);
 }
 
 }  // namespace
@@ -379,13 +382,13 @@ void multiply_part(const PartProduct<float>& product) { multiply_on_this(product
 void multiply_part(const PartProduct<BFloat16>& product) { multiply_on_this(product); }
 
 void widen_rows(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                float* target) {
-  widen_floats(a, stride, rows, columns, target);
+                float* target, std::int64_t target_stride) {
+  widen_floats(a, stride, rows, columns, target, target_stride);
 }
 
 void widen_rows(const BFloat16* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                float* target) {
-  widen_bf16(a, stride, rows, columns, target);
+                float* target, std::int64_t target_stride) {
+  widen_bf16(a, stride, rows, columns, target, target_stride);
 }
 
 }  // namespace sidestream::model::kernels

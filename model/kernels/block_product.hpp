@@ -45,11 +45,12 @@ constexpr std::int64_t kWidenedDepth = 256;
 constexpr std::int64_t kWidenedStride =
     kWidenedDepth + 16;  // a power of two would map rows to few sets of the cache
 
-// Columns of A, at most kWidenedDepth, in fp32: rows of `target` kWidenedStride apart.
+// Columns of A in fp32: rows of `target` are kWidenedStride apart for multiply_part(), which takes
+// at most kWidenedDepth columns.
 void widen_rows(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                float* target);
+                float* target, std::int64_t target_stride = kWidenedStride);
 void widen_rows(const core::BFloat16* a, std::int64_t stride, std::int64_t rows,
-                std::int64_t columns, float* target);
+                std::int64_t columns, float* target, std::int64_t target_stride = kWidenedStride);
 
 enum class PanelLayout {
   kRows,   // as a matrix lies

@@ -22,7 +22,7 @@ constexpr std::int64_t kLine = 16;  // elements
 
 // Asks for the rows that the next tile takes, a line of each with every sixteenth k: they lie in
 // the second-level cache, and no prefetcher of the processor follows six streams at once.
-template <typename L, std::int64_t kRows>
+template <std::int64_t kRows>
 SIDESTREAM_INLINE void expect_line(const float* next, std::int64_t stride) {
 #pragma GCC unroll 6
   for (std::int64_t i = 0; i < kRows; ++i) __builtin_prefetch(next + i * stride);
@@ -33,7 +33,8 @@ struct Sums {
   typename L::Floats low[kRows], high[kRows];
 
   SIDESTREAM_INLINE void add(const float* a, std::int64_t stride, const float* row_of_strip) {
-    const auto b_low = load_lanes<L>(row_of_strip), b_high = load_lanes<L>(row_of_strip + 8);
+    const auto b_low = load_lanes<L>(row_of_strip),
+               b_high = load_lanes<L>(row_of_strip + L::kCount);
 #pragma GCC unroll 6
     for (std::int64_t i = 0; i < kRows; ++i) {
       const float element = a[i * stride];
@@ -48,7 +49,8 @@ struct Sums {
       float* const row = c + i * stride;
       const bool adds = accumulate == Accumulate::kYes;
       store_lanes<L>(adds ? load_lanes<L>(row) + low[i] : low[i], L::kCount, row);
-      store_lanes<L>(adds ? load_lanes<L>(row + 8) + high[i] : high[i], L::kCount, row + 8);
+      store_lanes<L>(adds ? load_lanes<L>(row + L::kCount) + high[i] : high[i], L::kCount,
+                     row + L::kCount);
     }
   }
 };
@@ -60,7 +62,7 @@ SIDESTREAM_INLINE void multiply_rows(const FloatStripProduct& p, const float* ne
   Sums<L, kRows> sums = {};
   std::int64_t k = 0;
   for (; k + kLine <= p.k; k += kLine) {
-    expect_line<L, kRows>(next + k, p.a_stride);
+    expect_line<kRows>(next + k, p.a_stride);
 #pragma GCC unroll 4
     for (std::int64_t i = 0; i < kLine; ++i)
       sums.add(p.a + k + i, p.a_stride, p.strip + (k + i) * kColumns);
@@ -150,22 +152,6 @@ struct WidenPairs {
   }
 };
 
-struct CopyAsFloats {
-  template <typename L, typename T>
-  SIDESTREAM_INLINE static void run(const T* const& a, std::int64_t stride,
-                                    const MatrixShape& shape, float* const& target,
-                                    std::int64_t target_stride) {
-    for (std::int64_t row = 0; row < shape.rows; ++row) {
-      const T* const source = a + row * stride;
-      compute_lanes<L>(
-          target + row * target_stride,
-          shape.columns, [=](std::int64_t i, std::int64_t lanes) __attribute__((always_inline)) {
-            return load_lanes<L>(source + i, lanes);
-          });
-    }
-  }
-};
-
 // Eight lanes also where the processor has sixteen.
 template <typename Kernel, typename... Arguments>
 void run_in_eight_lanes(const Arguments&... arguments) {
@@ -188,7 +174,7 @@ void pack_last_strip(const float* b, std::int64_t stride, const FloatStripsShape
 void pack_last_strip(const BFloat16* b, std::int64_t stride, const FloatStripsShape& shape,
                      float* strip) {
   std::fill_n(strip, shape.k * kColumns, 0.0f);
-  copy_as_floats(b, stride, {.rows = shape.k, .columns = shape.n}, strip, kColumns);
+  widen_rows(b, stride, shape.k, shape.n, strip, kColumns);
 }
 
 template <typename T>
@@ -228,16 +214,6 @@ void pack_float_strips_transposed(const BFloat16* b_t, std::int64_t stride,
     run_in_eight_lanes<WidenPairs>(static_cast<const BFloat16*>(pairs.data()), shape.k,
                                    strips + column * shape.k);
   }
-}
-
-void copy_as_floats(const float* a, std::int64_t stride, const MatrixShape& shape, float* target,
-                    std::int64_t target_stride) {
-  run_in_eight_lanes<CopyAsFloats>(a, stride, shape, target, target_stride);
-}
-
-void copy_as_floats(const BFloat16* a, std::int64_t stride, const MatrixShape& shape, float* target,
-                    std::int64_t target_stride) {
-  run_in_eight_lanes<CopyAsFloats>(a, stride, shape, target, target_stride);
 }
 
 void multiply_float_strip(const FloatStripProduct& product) {

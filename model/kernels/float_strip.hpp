@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "model/kernels/block_product.hpp"
-#include "model/kernels/pack.hpp"
 
 namespace sidestream::model::kernels {
 
@@ -29,12 +28,6 @@ void pack_float_strips_transposed(const float* b_t, std::int64_t stride,
                                   const FloatStripsShape& shape, float* strips);
 void pack_float_strips_transposed(const core::BFloat16* b_t, std::int64_t stride,
                                   const FloatStripsShape& shape, float* strips);
-
-// Rows of A [m, k] in fp32, `target_stride` apart.
-void copy_as_floats(const float* a, std::int64_t stride, const MatrixShape& shape, float* target,
-                    std::int64_t target_stride);
-void copy_as_floats(const core::BFloat16* a, std::int64_t stride, const MatrixShape& shape,
-                    float* target, std::int64_t target_stride);
 
 struct FloatStripProduct {
   std::int64_t m = 0, k = 0;

@@ -61,7 +61,7 @@ void expect_product(const Sizes& sizes, Lies lies, Accumulate accumulate) {
   const auto [m, n, k] = sizes;
   Matrix<T> a = random<T>(m, k, kBeside, 1), b = random<T>(k, n, kBeside, 2);
   Matrix<float> wide(m, k, 1), c(m, n, kBeside);
-  copy_as_floats(a.data.data(), a.stride, {.rows = m, .columns = k}, wide.data.data(), wide.stride);
+  widen_rows(a.data.data(), a.stride, m, k, wide.data.data(), wide.stride);
   for (std::int64_t i = 0; i < m; ++i) {
     std::fill_n(&c.at(i, 0), n, kBefore);
     std::fill_n(&c.at(i, 0) + n, kBeside, kUntouched);
