@@ -75,8 +75,8 @@ struct ColumnSumsJob {
   const float* partial;  // [1 to 3, parts, width]
   std::int64_t parts, width;
   void* first;
-  void* second;  // null: one set
-  void* third;   // null: two
+  void* second = nullptr;  // null: one set
+  void* third = nullptr;   // null: two
 };
 
 struct CrossEntropyJob {
