@@ -1,4 +1,5 @@
 // Exit codes of every Sidestream process: scripts and supervisors rely on the numbers.
+// The gates of comparisons have theirs: verify::GateCode.
 #pragma once
 
 namespace sidestream::core {

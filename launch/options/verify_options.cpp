@@ -120,7 +120,9 @@ SettingGroup<Options> outcome_group() {
   return {
       "What becomes of it",
       {text<Options>(
-           {"out", "FOLDER", "runs, report.html, report.json, report.md, report.txt",
+           {"out", "FOLDER",
+            "runs, report.html, report.json, report.md, report.txt; verification.json, by which "
+            "the same command goes on",
             "runs/verify_ and a number, the same for the same command"},
            [](auto& o) -> auto& { return o.output; }),
        text<Options>(

@@ -1,5 +1,5 @@
-// What bounds a run and which rank is late, over all its ranks: at the end of every run, recorded
-// or not.
+// What bounds a run and which rank is late, over all its ranks: at the end of every run that is
+// long enough, recorded or not.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace sidestream::launch {
 
 // processor_wait: of this rank. Collective; the verdict is rank 0's, the others have none. Nothing
-// either after fewer than 20 steps (that were counted or not), when a tool took the recorder's
-// place, or when the program was built without NVTX.
+// either after fewer than 20 steps beside the first (that were counted or not), when a tool took
+// the recorder's place, or when the program was built without NVTX.
 std::optional<record::RunVerdict> verdict_of_all_ranks(comm::Communicator& communicator,
                                                        const record::Recorder& recorder,
                                                        std::optional<double> processor_wait);

@@ -70,7 +70,8 @@ std::vector<MissingFigure> missing_figures(const analysis::Analysis& all, const 
   need(!all.utilisation.gpu_utilisation, "gpu_utilisation", needs_of_kernels(all, "device events"));
   need(!all.utilisation.tensor_core_share, "tensor_core_share", needs_of_kernels(all, "kernels"));
   need(all.utilisation.gpu_utilisation && all.device_counters.of_ranks.empty(), "gpu_counters",
-       "counters of the GPUs (nsys profile --gpu-metrics-devices=all)");
+       "counters of the GPUs (nsys profile --gpu-metrics-devices=all, of older releases "
+       "--gpu-metrics-device=all)");
   need(!all.system.machine_cpu, "machine_cpu", "system samples inside the steps (--sample-hz 20)");
   need(!all.system.joules_per_token, "joules_per_token",
        needs_of_device(all, "samples of every GPU's energy inside the steps (--sample-hz 20)"));

@@ -48,6 +48,18 @@ class SoakScriptsTest(unittest.TestCase):
         self.assertEqual(old, "2026-11-21: 500 kills.\nA line by hand.\n")
         self.assertTrue(done.stdout.endswith(f"{new}\n"), done.stdout)
 
+    def test_each_says_how_it_is_called(self):
+        for name in "soak/run", "soak/fuzz", "soak/sanitizers", "bench/run":
+            with self.subTest(script=name):
+                script = ROOT / "tests" / name
+                help_text = subprocess.run([script, "--help"], text=True, timeout=60, capture_output=True)
+                self.assertEqual((help_text.returncode, help_text.stderr), (0, ""))
+                self.assertIn(f"  tests/{name} [", help_text.stdout)
+                self.assertNotIn("set -e", help_text.stdout)
+                unknown = subprocess.run([script, "--nope"], text=True, timeout=60, capture_output=True)
+                self.assertEqual((unknown.returncode, unknown.stdout), (2, ""))
+                self.assertIn("unknown option --nope", unknown.stderr)
+
     def test_a_fuzzer_that_finds_something_ends_its_siblings(self):
         self.program("build/fuzz/tests/core/fuzz/core_fuzz_shard", FUZZER)
         self.program("tools/nproc", "#!/bin/sh\necho 2\n")

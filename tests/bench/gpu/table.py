@@ -60,7 +60,7 @@ def case_line(row, cases, side, batch, device):
 
 def comparison_text(row, device):
     cases = samples_by_case(row)
-    lines = [f"{row['model']}, T = {row['length']}." + (f" Wanted: {row['wanted']}." if row["wanted"] else ""), "", COLUMNS]
+    lines = [f"{row['model']}, T = {row['length']}." + (f" Aim: {row['wanted']}." if row["wanted"] else ""), "", COLUMNS]
     for side in row["sides"]:
         lines += [case_line(row, cases, side, batch, device) for name, batch in sorted(cases) if name == side["name"]]
     return lines
@@ -87,7 +87,7 @@ def optimizer_line(row, moments, specified):
 def optimizer_text(row, device):
     specified = models.of_device(models.MEMORY_BYTES_PER_S, device)
     copies = gb_per_s([one["copy_bytes_per_s"] for one in row["rounds"]])
-    return [f"A copy on the device: {copies} GB/s, read and written. Wanted: at least 85 %.", "",
+    return [f"A copy on the device: {copies} GB/s, read and written. Aim: at least 85 %.", "",
             "| moments | update, ms | GB/s | of the copy | of the datasheet | with the norm, of the copy |", "|---|--:|--:|--:|--:|--:|",
             *(optimizer_line(row, moments, specified) for moments in ("fp32", "bf16"))]
 
