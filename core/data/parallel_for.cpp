@@ -13,13 +13,15 @@ namespace {
 
 class Job {
  public:
-  Job(std::uint64_t count, const std::function<void(std::uint64_t, int)>& work)
-      : limit_(count), work_(work) {}
+  Job(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work)
+      : options_(options), limit_(options.count), work_(work) {}
 
   // Below the lowest index that failed everything still runs: that one may fail too, and is then
   // the one to report.
   void run(int thread) {
-    for (std::uint64_t i = next_++; i < limit_; i = next_++) {
+    while (!options_.is_over || !options_.is_over()) {
+      const std::uint64_t i = next_++;
+      if (i >= limit_) return;
       try {
         work_(i, thread);
       } catch (...) {
@@ -28,8 +30,9 @@ class Job {
     }
   }
 
-  void rethrow() const {
+  std::uint64_t done() const {
     if (error_) std::rethrow_exception(error_);
+    return std::min<std::uint64_t>(next_, options_.count);
   }
 
  private:
@@ -40,6 +43,7 @@ class Job {
     error_ = std::move(error);
   }
 
+  const ParallelFor& options_;
   std::atomic<std::uint64_t> limit_;
   const std::function<void(std::uint64_t, int)>& work_;
   std::atomic<std::uint64_t> next_{0};
@@ -49,8 +53,9 @@ class Job {
 
 }  // namespace
 
-void parallel_for(const ParallelFor& options, const std::function<void(std::uint64_t, int)>& work) {
-  Job job(options.count, work);
+std::uint64_t parallel_for(const ParallelFor& options,
+                           const std::function<void(std::uint64_t, int)>& work) {
+  Job job(options, work);
   const auto useful = std::min<std::uint64_t>(
       options.count, static_cast<std::uint64_t>(std::max(options.threads, 1)));
   {
@@ -63,7 +68,7 @@ void parallel_for(const ParallelFor& options, const std::function<void(std::uint
     }
     job.run(0);
   }
-  job.rethrow();
+  return job.done();
 }
 
 void parallel_tasks(int threads, const std::vector<std::function<void()>>& tasks) {

@@ -6,15 +6,12 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/data/parallel_for.hpp"
 
 namespace sidestream::data {
 namespace {
 
 using core::DataError;
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kPieceTokens = std::uint64_t{1} << 20;
 
 bool belongs_to(const fs::path& path, Split split) {
   const std::string name = path.filename().string();
@@ -51,39 +48,6 @@ std::vector<fs::path> shard_paths(const fs::path& folder, Split split) {
   if (error) throw DataError("cannot list data folder " + folder.string() + ": " + error.message());
   std::sort(paths.begin(), paths.end());
   return paths;
-}
-
-struct Piece {
-  const TokenShard* shard;
-  std::uint64_t first;
-  std::uint64_t count;
-};
-
-std::vector<Piece> pieces_of(const TokenStream& stream, const TokenCheck& check) {
-  std::vector<Piece> pieces;
-  std::uint64_t number = 0;
-  for (const TokenShard& shard : stream.shards()) {
-    if (shard.token_bytes() == 2 && check.vocab_size > 0xFFFF)
-      continue;  // every uint16 is a valid id
-    for (std::uint64_t first = 0; first < shard.size(); first += kPieceTokens) {
-      if (number++ % check.parts != check.part) continue;
-      pieces.push_back({&shard, first, std::min(kPieceTokens, shard.size() - first)});
-    }
-  }
-  return pieces;
-}
-
-void check_piece(const Piece& piece, std::uint64_t vocab_size) {
-  const std::uint64_t bad = piece.shard->find_not_below(vocab_size, piece.first, piece.count);
-  piece.shard->drop_pages(piece.first, piece.count);
-  if (bad == piece.first + piece.count) return;
-  std::int64_t id = 0;
-  piece.shard->copy(bad, {&id, 1});
-  throw DataError(
-      {piece.shard->path().string(), piece.shard->offset_bytes(bad),
-       "token ids below the vocabulary size " + std::to_string(vocab_size),
-       "id " + std::to_string(id) + " (token " + std::to_string(bad) +
-           " of the shard); --vocab-size must be that of the tokenizer that made them"});
 }
 
 }  // namespace
@@ -154,13 +118,5 @@ void TokenStream::count_as_read(std::uint64_t bytes) const {
 }
 
 bool has_split(const fs::path& folder, Split split) { return !shard_paths(folder, split).empty(); }
-
-void check_token_ids(const TokenStream& stream, const TokenCheck& check) {
-  if (check.parts == 0 || check.part >= check.parts)
-    throw core::Error("check_token_ids: part must be below parts");
-  const std::vector<Piece> pieces = pieces_of(stream, check);
-  parallel_for({.count = pieces.size(), .threads = check.threads, .thread_name = "ss-check"},
-               [&](std::uint64_t i, int) { check_piece(pieces[i], check.vocab_size); });
-}
 
 }  // namespace sidestream::data

@@ -47,17 +47,4 @@ class TokenStream {
 // Whether the folder has a shard of the split. Throws DataError like TokenStream::open.
 bool has_split(const std::filesystem::path& folder, Split split);
 
-struct TokenCheck {
-  std::uint64_t vocab_size = 0;
-  int threads = 1;
-  // The ranks of a node may share the work: this call looks at every parts-th piece, from `part`
-  // on.
-  std::uint64_t part = 0;
-  std::uint64_t parts = 1;
-};
-
-// Looks at every token. Throws DataError with the file and byte offset of the first id that is not
-// below the vocabulary size.
-void check_token_ids(const TokenStream& stream, const TokenCheck& check);
-
 }  // namespace sidestream::data

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "core/base/error.hpp"
@@ -19,14 +18,6 @@ namespace sidestream::launch {
 namespace {
 
 bool is_synthetic(const TrainOptions& options) { return options.data.source == "synthetic"; }
-
-void require_one_sample(const data::TokenStream& validation, std::int64_t length) {
-  if (validation.size() > static_cast<std::uint64_t>(length)) return;
-  throw core::DataError(fmt::format(
-      "the validation split has {} tokens: one sample needs {}. Use more validation data, a "
-      "shorter --sequence-length, or --eval-every 0",
-      validation.size(), length + 1));
-}
 
 // Shards without a dataset.json, as those of llm.c and nanoGPT, hold GPT-2's tokens where the
 // vocabulary is as large (tiktoken's `gpt2`: <|endoftext|> is its last).
@@ -54,12 +45,6 @@ void take_tokenizer(const std::string& name, const std::optional<data::DatasetIn
     sources.end_of_text = *id;
   if (tokenizer->kind() == "bytes") return;
   sources.tokenizer = std::make_shared<const std::string>(std::move(text));
-}
-
-// The model's threads do not run yet: the cores are free for looking at tokens.
-int threads_of_a_rank(const TrainOptions& options, const comm::Topology& topology) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return options.threads.value_or(std::max(1, cores / std::max(1, topology.local_size)));
 }
 
 }  // namespace
@@ -110,31 +95,6 @@ data::Fingerprints fingerprints_of(const DataSources& sources, const TrainOption
                                 data::TokenStream::open(options.data.source, data::Split::kTrain))};
   if (sources.validation) prints.validation = data::fingerprint_of(*sources.validation);
   return prints;
-}
-
-void check_data(const DataSources& sources, const TrainOptions& options,
-                const comm::Topology& topology) {
-  if (is_synthetic(options)) return;
-  const data::TokenCheck check{
-      .vocab_size = static_cast<std::uint64_t>(options.model.config.vocab_size),
-      .threads = threads_of_a_rank(options, topology),
-      .part = static_cast<std::uint64_t>(topology.local_rank),
-      .parts = static_cast<std::uint64_t>(topology.local_size)};
-  data::check_token_ids(data::TokenStream::open(options.data.source, data::Split::kTrain), check);
-  if (sources.validation) {
-    data::check_token_ids(*sources.validation, check);
-    if (options.evaluation.every > 0)
-      require_one_sample(*sources.validation, sequence_length(options));
-  }
-  const auto samples = sources.train->count(static_cast<std::uint64_t>(sequence_length(options)));
-  const auto needed = static_cast<std::uint64_t>(tokens_per_step(options, topology.size) /
-                                                 sequence_length(options));
-  if (samples < needed) {
-    throw core::DataError(fmt::format(
-        "{}: one step needs {} samples of {} tokens, the training split has {}: use more "
-        "data, a smaller --batch-size-per-rank or a shorter --sequence-length",
-        options.data.source, needed, sequence_length(options) + 1, samples));
-  }
 }
 
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,

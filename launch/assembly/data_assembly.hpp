@@ -29,11 +29,6 @@ DataSources open_data(const TrainOptions& options);
 // Throws DataError.
 data::Fingerprints fingerprints_of(const DataSources& sources, const TrainOptions& options);
 
-// Looks at every token of both splits, the ranks of a node sharing the work. Throws DataError for
-// an id that the model has no row for. `options` must have its vocabulary set.
-void check_data(const DataSources& sources, const TrainOptions& options,
-                const comm::Topology& topology);
-
 // The loader of this rank, starting at `first_step` of an order that is shifted by `first_sample`
 // samples.
 struct LoaderStart {

@@ -7,6 +7,7 @@
 
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
+#include "launch/assembly/data_check.hpp"
 #include "launch/assembly/memory_advice.hpp"
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/rank_plan.hpp"

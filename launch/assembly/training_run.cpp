@@ -16,6 +16,7 @@
 #include "core/checkpoint/run_directory.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
+#include "launch/assembly/data_check.hpp"
 #include "launch/assembly/live_run.hpp"
 #include "launch/assembly/memory_check.hpp"
 #include "launch/assembly/run_start.hpp"
@@ -152,13 +153,13 @@ void choose_device(std::optional<DeviceSession>& device, Session& session, Train
   if (device->on_gpu()) agree_on_gpu_operators(options, session.communicator());
 }
 
-DataSources open_and_check_data(Session& session, TrainOptions& options) {
+DataSources open_and_check_data(Session& session, TrainOptions& options, StageGuard& guard) {
   DataSources sources;
   agree_on_setup(session, options, [&] {
     sources = open_data(options);
     set_vocabulary(options, sources.vocab_size);
-    check_data(sources, options, session.communicator().topology());
   });
+  check_data_together(session, sources, options, [&] { guard.beat(ranges::Phase::kData); });
   return sources;
 }
 
@@ -244,7 +245,7 @@ core::ExitCode run_training(Session& session, TrainOptions options,
   const auto faults = planted_faults(options, session.communicator());
   guard->beat(ranges::Phase::kData);
   faults->pass(faults::Point::kSetUp, 0);
-  const DataSources sources = open_and_check_data(session, options);
+  const DataSources sources = open_and_check_data(session, options, *guard);
   guard->beat(ranges::Phase::kCheckpoint);
   wait_for_start_before(session, options);
   guard->beat(ranges::Phase::kCheckpoint);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/data/token_check.hpp"
 #include "core/data/token_stream.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/data/shard_fixture.hpp"

@@ -27,6 +27,19 @@ TEST(ParallelForTest, call_nothingToDo) {
   parallel_for({.count = 0, .threads = 4}, [](std::uint64_t, int) { FAIL(); });
 }
 
+TEST(ParallelForTest, call_startsNothingOnceItsTimeIsOver) {
+  std::vector<std::atomic<int>> calls(1000);
+  std::atomic<int> asked{0};
+
+  const std::uint64_t done =
+      parallel_for({.count = 1000, .threads = 3, .is_over = [&] { return ++asked > 10; }},
+                   [&](std::uint64_t i, int) { ++calls[i]; });
+
+  EXPECT_EQ(done, 10u);
+  for (std::uint64_t i = 0; i < calls.size(); ++i) EXPECT_EQ(calls[i], i < done ? 1 : 0);
+  EXPECT_EQ(parallel_for({.count = 1000, .threads = 3}, [](std::uint64_t, int) {}), 1000u);
+}
+
 // Index 3 fails late and 5 at once: still 3 is reported, and nothing far behind them is started.
 TEST(ParallelForTest, call_lowestFailureIsRethrown) {
   for (int round = 0; round < 20; ++round) {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "core/base/error.hpp"
+#include "core/data/token_check.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/core/data/shard_fixture.hpp"
 
@@ -116,39 +117,6 @@ TEST_F(TokenStreamTest, open_mixedWidths) {
 
   EXPECT_THAT(data_error_of([&] { TokenStream::open(folder_.path(), Split::kTrain); }),
               AllOf(HasSubstr("train_1.bin"), HasSubstr("4-byte ids")));
-}
-
-TEST_F(TokenStreamTest, checkTokenIds_firstBadIdForAnyThreads) {
-  std::vector<std::uint16_t> tokens(3'000'000, 5);
-  shard("train_0.bin", counting(0, 100));
-  tokens[1'500'001] = 300;
-  tokens[2'900'000] = 400;
-  shard("train_1.bin", tokens);
-  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
-
-  for (const int threads : {1, 2, 4}) {
-    const auto text =
-        data_error_of([&] { check_token_ids(stream, {.vocab_size = 257, .threads = threads}); });
-    EXPECT_THAT(text, AllOf(HasSubstr("train_1.bin, byte " + std::to_string(1024 + 2 * 1'500'001)),
-                            HasSubstr("vocabulary size 257"), HasSubstr("id 300")));
-  }
-  EXPECT_EQ(data_error_of([&] { check_token_ids(stream, {.vocab_size = 401, .threads = 2}); }), "");
-}
-
-TEST_F(TokenStreamTest, checkTokenIds_partsCoverEverything) {
-  std::vector<std::uint16_t> tokens(5'000'000, 5);
-  tokens[4'999'999] = 300;
-  shard("train_1.bin", tokens);
-  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
-
-  int found = 0;
-  for (std::uint64_t part = 0; part < 3; ++part) {
-    found += !data_error_of([&] {
-                check_token_ids(stream, {.vocab_size = 257, .part = part, .parts = 3});
-              }).empty();
-  }
-
-  EXPECT_EQ(found, 1);
 }
 
 // kB of the files below a folder that count as memory of this process.

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -123,6 +124,7 @@ def main():
         gone_without_help(root, flags, "kill", "killed by SIGKILL")
         gone_without_help(root, flags, "exit", "it exited by itself with code 17")
         slow_rank_goes_on(root, flags)
+        slow_look_goes_on(root)
 
 
 def gone_without_help(root, flags, fault, how):
@@ -135,6 +137,22 @@ def gone_without_help(root, flags, fault, how):
     known = rf"({how}|killed, or it exited by itself)"  # the second: a kernel before 6.15
     check(re.search(rf"rank 1 on .* has died: its process is gone \({known}", only_message(done.stdout, fault)), done.stdout)
     check_flights(sorted((run_dir / "flight").glob("from_step_*/rank_*.json")), [0, 2])
+
+
+def slow_look_goes_on(root):
+    """A data set that takes longer to look at than the set-up may take, on one rank: it makes progress, and the other one waits."""
+    data = root / "large"
+    data.mkdir()
+    tokens = 40 << 20  # 20 pieces for each rank, half a second each on rank 1
+    with open(data / "train_0.bin", "wb") as shard:
+        shard.write(struct.pack("<3i", 20240520, 1, tokens))
+        shard.truncate(1024 + 2 * tokens)
+    preload = f"LD_PRELOAD={BUILD / 'tests/launch/training/libsidestream_slow_pages.so'}"
+    flags = [*TINY, "--data", data, "--batch-size-per-rank", "1", "--steps", "1", "--timeout-setup", "8"]
+    begin = time.monotonic()
+    done = completed(mpirun(2, ["env", preload, BINARY, "train", "--run-dir", root / "looks", *flags]), 120, environment())
+    check(done.returncode == 0, f"{done.returncode}\n{done.stdout}")
+    check(time.monotonic() - begin > 10, "nobody was slow")
 
 
 def hangs_at_the_end(root, flags):
