@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
+#include "parallel/copy_groups.hpp"
 
 namespace sidestream::parallel {
 namespace {
@@ -27,23 +29,49 @@ Hash hash_of(const torch::Tensor& tensor) {
       {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()});
 }
 
-// One hash a parameter, as bytes to send: of the weights and of the master weights, which may
-// differ on their own, unless each is on one rank only.
-std::string hashes_of(const ParameterSpace& parameters) {
-  const bool has_masters = parameters.has_master() && !parameters.is_sharded();
+constexpr std::size_t kCopiedBytes = std::size_t{256} << 20;
+
+bool has_masters_to_compare(const ParameterSpace& parameters) {
+  return parameters.has_master() && !parameters.is_sharded();
+}
+
+std::size_t bytes_to_copy(const torch::Tensor& tensor) {
+  return tensor.device().is_cpu() ? 0 : tensor.nbytes();
+}
+
+std::vector<std::size_t> bytes_to_copy(const ParameterSpace& parameters) {
+  std::vector<std::size_t> bytes;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    bytes.push_back(bytes_to_copy(parameters.weights(i)));
+    if (has_masters_to_compare(parameters)) bytes.back() += bytes_to_copy(parameters.master(i));
+  }
+  return bytes;
+}
+
+void hash_group(const ParameterSpace& parameters, const CopyGroup& group,
+                std::vector<Hash>& hashes) {
+  const bool has_masters = has_masters_to_compare(parameters);
   std::vector<torch::Tensor> weights;  // on the host
   std::vector<torch::Tensor> masters;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
+  for (std::size_t i = group.begin; i < group.end; ++i) {
     weights.push_back(parameters.weights(i).cpu());
     if (has_masters) masters.push_back(parameters.master(i).cpu());
   }
-  std::vector<Hash> hashes(parameters.size());
-  at::parallel_for(0, static_cast<std::int64_t>(hashes.size()), 1, [&](auto begin, auto end) {
+  at::parallel_for(0, std::ssize(weights), 1, [&](auto begin, auto end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-      hashes[i] = hash_of(weights[i]);
-      if (has_masters) hashes[i] = hashes[i] * 31 + hash_of(masters[i]);
+      Hash& hash = hashes[group.begin + i];
+      hash = hash_of(weights[i]);
+      if (has_masters) hash = hash * 31 + hash_of(masters[i]);
     }
   });
+}
+
+// One hash a parameter, as bytes to send: of the weights and of the master weights, which may
+// differ on their own, unless each is on one rank only.
+std::string hashes_of(const ParameterSpace& parameters) {
+  std::vector<Hash> hashes(parameters.size());
+  for (const CopyGroup& group : copy_groups(bytes_to_copy(parameters), kCopiedBytes))
+    hash_group(parameters, group, hashes);
   return {reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash)};
 }
 
@@ -76,7 +104,7 @@ std::string odd_ranks_text(const std::map<Hash, std::vector<std::size_t>>& ranks
 }  // namespace
 
 void check_replicas(comm::Communicator& communicator, const ParameterSpace& parameters) {
-  if (parameters.is_shared()) return;  // one copy: nothing can differ
+  if (parameters.is_shared() || communicator.size() == 1) return;  // nothing can differ
   const comm::CollectiveOptions options{.purpose = "replica hashes"};
   const std::vector<std::string> all = communicator.exchange(hashes_of(parameters), options);
   comm::require_lengths(all, parameters.size() * sizeof(Hash), options.purpose);
