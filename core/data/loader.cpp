@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/multiple.hpp"
@@ -146,11 +147,10 @@ void Loader::fill(std::uint64_t ticket, std::byte* slot) const {
   if (fixed && ticket >= ring_->slots()) return;  // the slot holds that batch already
   const ranges::ScopedRange range(load_range_);
   const std::uint64_t first = geometry_.first_index(fixed ? BatchPlace{} : place_of(ticket));
-  const std::size_t length = config_.sequence_length;
-  for (std::uint64_t row = 0; row < config_.batch_size; ++row) {
-    source_->read(order_.sample(first + row), inputs_in(slot).subspan(row * length, length),
-                  targets_in(slot).subspan(row * length, length));
-  }
+  std::vector<std::uint64_t> samples(config_.batch_size);
+  for (std::uint64_t row = 0; row < config_.batch_size; ++row)
+    samples[row] = order_.sample(first + row);
+  source_->read_batch(samples, inputs_in(slot), targets_in(slot));
 }
 
 BatchPlace Loader::place_of(std::uint64_t ticket) const {

@@ -1,20 +1,40 @@
 #include "core/data/sample_source.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "core/base/error.hpp"
 #include "core/base/random_bits.hpp"
 #include "core/data/sample_order.hpp"
 
 namespace sidestream::data {
 
+void SampleSource::read_batch(std::span<const std::uint64_t> samples,
+                              std::span<std::int64_t> inputs,
+                              std::span<std::int64_t> targets) const {
+  if (samples.empty()) return;
+  const std::size_t length = inputs.size() / samples.size();
+  for (std::size_t row = 0; row < samples.size(); ++row)
+    read(samples[row], inputs.subspan(row * length, length), targets.subspan(row * length, length));
+}
+
 std::uint64_t StreamSource::count(std::uint64_t sequence_length) const {
   return sample_count(stream_->size(), sequence_length);
 }
 
-void StreamSource::read(std::uint64_t sample, std::span<std::int64_t> inputs,
-                        std::span<std::int64_t> targets) const {
-  const std::uint64_t first = sample * inputs.size();
-  stream_->read(first, inputs);
-  stream_->read(first + 1, targets);
+// Inputs and targets are the same tokens but for one at each end: they are read once.
+void StreamSource::read_batch(std::span<const std::uint64_t> samples,
+                              std::span<std::int64_t> inputs,
+                              std::span<std::int64_t> targets) const {
+  if (samples.empty()) return;
+  const std::size_t length = inputs.size() / samples.size();
+  std::vector<std::int64_t> tokens(length + 1);
+  WholeShards whole;
+  for (std::size_t row = 0; row < samples.size(); ++row) {
+    stream_->read(samples[row] * length, tokens, whole);
+    std::copy(tokens.begin(), tokens.end() - 1, inputs.subspan(row * length, length).begin());
+    std::copy(tokens.begin() + 1, tokens.end(), targets.subspan(row * length, length).begin());
+  }
 }
 
 SyntheticSource::SyntheticSource(std::uint64_t vocab_size, std::uint64_t seed)

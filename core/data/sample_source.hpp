@@ -23,6 +23,10 @@ class SampleSource {
   // inputs[t] is token t of the sample and targets[t] token t + 1; both spans have length T.
   virtual void read(std::uint64_t sample, std::span<std::int64_t> inputs,
                     std::span<std::int64_t> targets) const = 0;
+
+  // The same for the samples of a batch, whose spans follow one another.
+  virtual void read_batch(std::span<const std::uint64_t> samples, std::span<std::int64_t> inputs,
+                          std::span<std::int64_t> targets) const;
 };
 
 class StreamSource final : public SampleSource {
@@ -31,7 +35,11 @@ class StreamSource final : public SampleSource {
 
   std::uint64_t count(std::uint64_t sequence_length) const override;
   void read(std::uint64_t sample, std::span<std::int64_t> inputs,
-            std::span<std::int64_t> targets) const override;
+            std::span<std::int64_t> targets) const override {
+    read_batch({&sample, 1}, inputs, targets);
+  }
+  void read_batch(std::span<const std::uint64_t> samples, std::span<std::int64_t> inputs,
+                  std::span<std::int64_t> targets) const override;
 
  private:
   std::shared_ptr<const TokenStream> stream_;

@@ -33,6 +33,7 @@ void check_piece(const TokenCheck::Piece& piece, std::uint64_t vocab_size) {
   const std::uint64_t bad = piece.shard->find_not_below(vocab_size, piece.first, piece.count);
   piece.shard->drop_pages(piece.first, piece.count);
   if (bad == piece.first + piece.count) return;
+  piece.shard->require_whole();
   std::int64_t id = 0;
   piece.shard->copy(bad, {&id, 1});
   throw DataError(

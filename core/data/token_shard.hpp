@@ -49,8 +49,12 @@ class TokenShard {
     return header_bytes_ + index * token_bytes_;
   }
 
-  // Widens out.size() tokens from `first` on. Both must lie inside the shard. Throws DataError when
-  // the file has been cut short since it was opened: reading on would end the process (SIGBUS).
+  // Asks the file system. Throws DataError when the file has been cut short since it was opened:
+  // reading on would end the process (SIGBUS).
+  void require_whole() const;
+
+  // Widens out.size() tokens from `first` on, after require_whole(). Both must lie inside the
+  // shard.
   void copy(std::uint64_t first, std::span<std::int64_t> out) const;
 
   // Index of the first of `count` tokens from `first` on that is not below `limit`; first + count
@@ -64,7 +68,6 @@ class TokenShard {
   void drop_pages() const noexcept { file_.drop_pages(); }
 
  private:
-  void require_whole() const;
   void open_llm_c();
   void open_nano_gpt();
   void open_megatron(const std::filesystem::path& index);

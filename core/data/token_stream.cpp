@@ -88,33 +88,46 @@ TokenStream TokenStream::open(const fs::path& folder, Split split) {
   return TokenStream(std::move(shards));
 }
 
-void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out) const {
+void TokenStream::read(std::uint64_t first, std::span<std::int64_t> out, WholeShards& whole) const {
   if (first > size() || out.size() > size() - first) {
     throw core::Error("token stream: tokens " + std::to_string(first) + " to " +
                       std::to_string(first + out.size()) + " asked for, " + std::to_string(size()) +
                       " are there");
   }
-  auto shard = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), first) -
+  auto place = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), first) -
                                         starts_.begin() - 1);
-  while (!out.empty()) {
-    const std::uint64_t inside = first - starts_[shard];
-    const auto count = static_cast<std::size_t>(
-        std::min<std::uint64_t>(out.size(), shards_[shard].size() - inside));
-    shards_[shard].copy(inside, out.first(count));
-    count_as_read(count * shards_[shard].token_bytes());
+  for (; !out.empty(); ++place) {
+    const TokenShard& shard = shards_[place];
+    if (std::find(whole.begin(), whole.end(), &shard) == whole.end()) {
+      shard.require_whole();
+      whole.push_back(&shard);
+    }
+    const std::uint64_t inside = first - starts_[place];
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), shard.size() - inside));
+    shard.copy(inside, out.first(count));
+    count_as_read(shard, count * shard.token_bytes());
     out = out.subspan(count);
     first += count;
-    ++shard;
   }
 }
 
-void TokenStream::count_as_read(std::uint64_t bytes) const {
+// Only shards that were read from: a data set may have thousands, and each is a call.
+void TokenStream::count_as_read(const TokenShard& shard, std::uint64_t bytes) const {
   // A page that is looked at brings those around it (fault_around_bytes of the kernel).
   constexpr std::uint64_t kAround = 64 << 10, kMost = 8 << 20;
-  const std::uint64_t so_far = bytes_read_->fetch_add(bytes + kAround) + bytes + kAround;
-  if (so_far < kMost) return;
-  bytes_read_->store(0);
-  for (const TokenShard& shard : shards_) shard.drop_pages();
+  std::vector<const TokenShard*> shards;
+  {
+    const std::lock_guard lock(read_so_far_->mutex);
+    read_so_far_->shards.push_back(&shard);
+    read_so_far_->bytes += bytes + kAround;
+    if (read_so_far_->bytes < kMost) return;
+    read_so_far_->bytes = 0;
+    shards.swap(read_so_far_->shards);
+  }
+  std::sort(shards.begin(), shards.end());
+  shards.erase(std::unique(shards.begin(), shards.end()), shards.end());
+  for (const TokenShard* read : shards) read->drop_pages();
 }
 
 bool has_split(const fs::path& folder, Split split) { return !shard_paths(folder, split).empty(); }

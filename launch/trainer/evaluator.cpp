@@ -34,9 +34,10 @@ SampleBatch read_samples(const data::TokenStream& stream, std::int64_t first, st
                          std::int64_t length) {
   const torch::Tensor tokens_bt1 = torch::empty({rows, length + 1}, torch::kInt64);
   auto* data = tokens_bt1.data_ptr<int64_t>();
+  data::WholeShards whole;
   for (std::int64_t row = 0; row < rows; ++row) {
     stream.read(static_cast<std::uint64_t>((first + row) * length),
-                {data + row * (length + 1), static_cast<std::size_t>(length + 1)});
+                {data + row * (length + 1), static_cast<std::size_t>(length + 1)}, whole);
   }
   return {tokens_bt1.slice(1, 0, length).contiguous(),
           tokens_bt1.slice(1, 1, length + 1).contiguous()};

@@ -287,6 +287,22 @@ TEST_F(LoaderTest, allocator_failing) {
   EXPECT_THROW(Loader(config, source_), core::MemoryError);
 }
 
+TEST_F(LoaderTest, next_shardThatWasCutBetweenTwoBatchesIsAnError) {
+  Loader loader(
+      {.batch_size = 2, .sequence_length = kLength, .shuffle = Shuffle::kOff, .workers = 0},
+      source_);
+  loader.next();
+
+  std::filesystem::resize_file(folder_.path() / "train_0.bin", 1030);
+
+  try {
+    loader.next();
+    FAIL() << "a file that ends at byte 1030 gave a batch";
+  } catch (const core::DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("train_0.bin, byte 1030"));
+  }
+}
+
 class FailingSource final : public SampleSource {
  public:
   std::uint64_t count(std::uint64_t) const override { return 100; }

@@ -157,18 +157,19 @@ TEST_F(TokenShardTest, findNotBelow_firstOfSeveral) {
   EXPECT_EQ(shard.find_not_below(10, 1, 4), 5u);
 }
 
-TEST_F(TokenShardTest, copy_fileCutShortSinceIsAnError) {
+TEST_F(TokenShardTest, requireWhole_fileCutShortSinceIsAnError) {
   const auto path = file("train_0.bin", llm_c_bytes(counting(0, 20000)));
   const TokenShard shard(path);
   std::int64_t token = 0;
+  shard.require_whole();
   shard.copy(19999, {&token, 1});
 
   std::filesystem::resize_file(path, 5000);
 
   EXPECT_EQ(token, 19999);
   try {
-    shard.copy(19999, {&token, 1});
-    FAIL() << "a file that ends at byte 5000 gave a token";
+    shard.require_whole();
+    FAIL() << "a file that ends at byte 5000 is whole";
   } catch (const core::DataError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("train_0.bin, byte 5000"));
   }
@@ -179,6 +180,7 @@ TEST_F(TokenShardTest, copy_removedFileIsStillThere) {
   const TokenShard shard(path);
   std::filesystem::remove(path);
 
+  EXPECT_NO_THROW(shard.require_whole());
   EXPECT_EQ(tokens_of(shard).front(), 5);
 }
 

@@ -85,6 +85,25 @@ TEST_F(TokenStreamTest, read_pastTheEnd) {
   EXPECT_THROW(stream.read(~std::uint64_t{0}, tokens), core::Error);
 }
 
+TEST_F(TokenStreamTest, read_looksOnceInABatchWhetherAShardIsWhole) {
+  shard("train_0.bin", counting(0, 20000));
+  shard("train_1.bin", counting(20000, 20000));
+  const auto stream = TokenStream::open(folder_.path(), Split::kTrain);
+  std::vector<std::int64_t> tokens(100);
+  WholeShards batch;
+  stream.read(19950, tokens, batch);
+  EXPECT_EQ(batch.size(), 2u);
+
+  std::filesystem::resize_file(folder_.path() / "train_0.bin", 1024 + 2 * 10000);
+
+  EXPECT_NO_THROW(stream.read(0, tokens, batch));  // before the cut: without another look
+  EXPECT_EQ(batch.size(), 2u);
+  WholeShards next;
+  EXPECT_THAT(data_error_of([&] { stream.read(0, tokens, next); }),
+              HasSubstr("train_0.bin, byte 21024"));
+  EXPECT_NO_THROW(stream.read(20000, tokens, next)) << "the other one is whole";
+}
+
 TEST_F(TokenStreamTest, open_badFolders) {
   const auto open = [&](const std::filesystem::path& folder) {
     return data_error_of([&] { TokenStream::open(folder, Split::kTrain); });
