@@ -1,10 +1,13 @@
-// A column of the store: grows in blocks, so that appending never copies what is there and a column
-// never holds much more memory than its rows need.
+// A column of the store: grows in blocks, so that a column never holds much more memory than its
+// rows need. Only the first block is copied, while it grows up to the size of the others: a run of
+// many ranks has thousands of columns with a handful of rows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace sidestream::trace {
@@ -14,8 +17,9 @@ class Column {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  void push_back(const T& value) {
-    if ((size_ & kMask) == 0) blocks_.push_back(std::make_unique_for_overwrite<T[]>(kBlock));
+  // Ends references to rows of a column that has but one block.
+  void push_back(T value) {
+    if (size_ == room_) grow();
     blocks_.back()[size_ & kMask] = value;
     ++size_;
   }
@@ -29,9 +33,24 @@ class Column {
   static constexpr std::size_t kShift = 12;
   static constexpr std::size_t kBlock = std::size_t{1} << kShift;
   static constexpr std::size_t kMask = kBlock - 1;
+  static constexpr std::size_t kFirstRows = 16;
+
+  void grow() {
+    const bool of_first = room_ < kBlock;
+    const std::size_t rows = !of_first ? kBlock : room_ == 0 ? kFirstRows : room_ * 2;
+    auto block = std::make_unique_for_overwrite<T[]>(rows);
+    if (of_first && size_ > 0) {
+      std::copy_n(blocks_.front().get(), size_, block.get());
+      blocks_.front() = std::move(block);
+    } else {
+      blocks_.push_back(std::move(block));
+    }
+    room_ = of_first ? rows : room_ + rows;
+  }
 
   std::vector<std::unique_ptr<T[]>> blocks_;
   std::size_t size_ = 0;
+  std::size_t room_ = 0;  // rows
 };
 
 }  // namespace sidestream::trace

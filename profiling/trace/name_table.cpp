@@ -6,8 +6,10 @@
 namespace sidestream::trace {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 16;
-constexpr std::size_t kFirstSlots = 1024;
+// Each block is twice the one before, up to the largest: most tables hold a few texts.
+constexpr std::size_t kFirstBlockBytes = std::size_t{1} << 9;
+constexpr std::size_t kDoublings = 7;
+constexpr std::size_t kFirstSlots = 64;
 
 std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
@@ -68,7 +70,7 @@ NameId NameTable::intern(std::string_view text) {
 
 std::string_view NameTable::keep(std::string_view text) {
   if (block_size_ - block_used_ < text.size()) {
-    block_size_ = std::max(kBlockBytes, text.size());
+    block_size_ = std::max(kFirstBlockBytes << std::min(blocks_.size(), kDoublings), text.size());
     block_used_ = 0;
     blocks_.push_back(std::make_unique_for_overwrite<char[]>(block_size_));
   }

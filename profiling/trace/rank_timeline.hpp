@@ -126,7 +126,7 @@ class RankTimeline {
   }
   std::int64_t end_ns(std::size_t row) const { return start_[row] + duration_ns(row); }
   std::uint32_t track_of(std::size_t row) const { return track_[row]; }
-  // Empty, or null, when the row has none.
+  // Empty, or null, when the row has none. Pointers are good until something is added.
   std::optional<DeviceDetail> device(std::size_t row) const;
   std::optional<HostDetail> host(std::size_t row) const;
   const MemoryDetail* memory(std::size_t row) const;
