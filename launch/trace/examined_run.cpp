@@ -107,6 +107,10 @@ void ExaminedRun::take_counters(const advice::NcuByKernel& counters) {
   advised_.advice = advice::advise(advised_.facts);
 }
 
+report::ShownSteps ExaminedRun::shown_steps() const {
+  return {analysis_, report::ShownSteps::kMostRowsOfAPage};
+}
+
 const analysis::Details& ExaminedRun::details() {
   if (!details_) details_ = analysis::look_closer(analysis_);
   return *details_;
@@ -123,7 +127,7 @@ Json ExaminedRun::advised(Json report, const advice::NcuByKernel& counters) cons
 }
 
 Json ExaminedRun::summary(const advice::NcuByKernel& counters) const {
-  return advised(report::json_summary(analysis_, metrics_), counters);
+  return advised(report::json_summary(analysis_, metrics_, shown_steps()), counters);
 }
 
 Json ExaminedRun::report(const advice::NcuByKernel& counters) {
@@ -135,7 +139,7 @@ std::string ExaminedRun::report_text(const advice::NcuByKernel& counters) {
 }
 
 Json ExaminedRun::page_part(const std::string& label, const advice::NcuByKernel& counters) {
-  return page::run_document(label, analysis_, details(), summary(counters));
+  return page::run_document(label, analysis_, details(), summary(counters), shown_steps());
 }
 
 }  // namespace sidestream::launch

@@ -17,6 +17,7 @@
 #include "profiling/advice/roofline.hpp"
 #include "profiling/analysis/details.hpp"
 #include "profiling/report/run_metrics.hpp"
+#include "profiling/report/shown_steps.hpp"
 #include "profiling/report/tables.hpp"
 #include "profiling/trace/trace_set.hpp"
 
@@ -48,8 +49,8 @@ class ExaminedRun {
   const analysis::Details& details();
   report::Findings findings() { return {analysis_, details()}; }
 
-  // What report.json begins with, which needs no details: steps, budget, verdict, advice, the
-  // longest operations with bound and cause.
+  // What report.json begins with, which needs no details: steps (those that a page shows), budget,
+  // verdict, advice, the longest operations with bound and cause.
   nlohmann::ordered_json summary(const advice::NcuByKernel& counters = {}) const;
   // report.json with the advice, and bound and cause of the longest operations.
   nlohmann::ordered_json report(const advice::NcuByKernel& counters = {});
@@ -60,6 +61,7 @@ class ExaminedRun {
                                    const advice::NcuByKernel& counters = {});
 
  private:
+  report::ShownSteps shown_steps() const;
   nlohmann::ordered_json advised(nlohmann::ordered_json report,
                                  const advice::NcuByKernel& counters) const;
 

@@ -25,6 +25,8 @@ struct StepRow {
   std::vector<std::string> tags;
 
   bool has_tag(std::string_view tag) const;
+  // Without waiting for others: what a late rank has more of.
+  std::int64_t own_ns() const { return budget.window_ns - budget.exposed_comm_ns - idle.comm_ns; }
   // Tells nothing about other steps, also where there is no other one: it is nobody's mean.
   bool is_singular() const {
     return has_tag(kUnfinished) || has_tag(kIncomplete) || has_tag(kOutlier);

@@ -38,12 +38,12 @@ Json tables_of(const report::Findings& findings) {
 }  // namespace
 
 Json run_document(const std::string& label, const analysis::Analysis& all,
-                  const analysis::Details& details, Json report) {
+                  const analysis::Details& details, Json report, const report::ShownSteps& shown) {
   return {{"label", label},
           {"report", std::move(report)},
           {"tables", tables_of({all, details})},
           {"memory_curves", report::memory_curves(all)},
-          {"timeline", timeline_data(all)}};
+          {"timeline", timeline_data(all, kMostEvents, shown)}};
 }
 
 Json short_run_document(const std::string& label, Json report) {

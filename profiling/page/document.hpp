@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "profiling/analysis/details.hpp"
+#include "profiling/report/shown_steps.hpp"
 
 namespace sidestream::page {
 
 // One run with traces. `report` is what report.json holds; the page needs neither its `timeline`
-// nor its `tables`.
+// nor its `tables`; its steps are `shown`.
 nlohmann::ordered_json run_document(const std::string& label, const analysis::Analysis& all,
-                                    const analysis::Details& details,
-                                    nlohmann::ordered_json report);
+                                    const analysis::Details& details, nlohmann::ordered_json report,
+                                    const report::ShownSteps& shown = {});
 
 // The same with what report.json begins with and nothing else: for a page of few sections.
 nlohmann::ordered_json short_run_document(const std::string& label, nlohmann::ordered_json report);

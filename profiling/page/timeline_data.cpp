@@ -125,12 +125,14 @@ bool inside_a_step(const analysis::RankView& view, std::int64_t start_ns, std::i
   return start_ns < view.steps.back().window.end_ns && end_ns > view.steps.front().window.start_ns;
 }
 
-void add_file(const report::CommonTime& time, const analysis::RankView& view, Names& names,
-              Rank& rank) {
+void add_file(const report::CommonTime& time, const analysis::RankView& view,
+              const report::ShownSteps& shown, Names& names, Rank& rank) {
   const trace::RankTimeline& timeline = *view.timeline;
   const auto common = [&](std::int64_t time_ns) { return time(timeline, time_ns); };
-  for (const analysis::StepRow& row : view.steps)
-    rank.windows.push_back({row.step, common(row.window.start_ns), common(row.window.end_ns)});
+  for (const analysis::StepRow& row : view.steps) {
+    if (shown.contain(row.step))
+      rank.windows.push_back({row.step, common(row.window.start_ns), common(row.window.end_ns)});
+  }
   if (!view.steps.empty())
     add_samples(sample_lanes(timeline, view.steps.front().window.start_ns,
                              view.steps.back().window.end_ns, common),
@@ -188,12 +190,13 @@ Json json_of(int number, Rank& rank) {
 
 }  // namespace
 
-Json timeline_data(const analysis::Analysis& all, std::size_t limit) {
+Json timeline_data(const analysis::Analysis& all, std::size_t limit,
+                   const report::ShownSteps& shown) {
   Names names;
   std::map<int, Rank> ranks;
   const report::CommonTime time(all);
   for (const analysis::RankView& view : all.ranks)
-    add_file(time, view, names, ranks[view.timeline->info.rank]);
+    add_file(time, view, shown, names, ranks[view.timeline->info.rank]);
   const std::int64_t shortest = shortest_kept(ranks, limit);
   std::size_t left_out = 0;
   std::int64_t first = INT64_MAX, last = INT64_MIN;

@@ -20,12 +20,13 @@ struct Column {
 };
 
 // By step. Recordings of a rank may share one: the last of them counts.
-std::map<std::optional<std::int64_t>, Column> columns_of(const analysis::Analysis& all) {
+std::map<std::optional<std::int64_t>, Column> columns_of(const analysis::Analysis& all,
+                                                         const ShownSteps& shown) {
   std::map<std::optional<std::int64_t>, Column> columns;
   for (const analysis::RankView& rank : all.ranks) {
-    for (const analysis::StepRow& row : rank.steps)
-      columns[row.step].own_ns[row.rank] =
-          row.budget.window_ns - row.budget.exposed_comm_ns - row.idle.comm_ns;
+    for (const analysis::StepRow& row : rank.steps) {
+      if (shown.contain(row.step)) columns[row.step].own_ns[row.rank] = row.own_ns();
+    }
   }
   for (auto& [step, column] : columns) {
     std::vector<std::int64_t> values;
@@ -48,8 +49,8 @@ std::optional<double> over_median(const Column& column, int rank) {
 
 }  // namespace
 
-Json heat_map(const analysis::Analysis& all) {
-  const auto columns = columns_of(all);
+Json heat_map(const analysis::Analysis& all, const ShownSteps& shown) {
+  const auto columns = columns_of(all, shown);
   std::set<int> ranks;
   Json steps = Json::array(), own = Json::array(), over = Json::array();
   for (const auto& [step, column] : columns) {

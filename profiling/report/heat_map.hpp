@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/analysis.hpp"
+#include "profiling/report/shown_steps.hpp"
 
 namespace sidestream::report {
 
@@ -11,6 +12,6 @@ namespace sidestream::report {
 // column a step. `own_ns` is the time of a step that the rank did not wait for the others,
 // `over_median` by how much it is above the median rank of that step (0.2: a fifth longer). Null
 // where nothing was recorded; a step of null is all of a trace without steps.
-nlohmann::ordered_json heat_map(const analysis::Analysis& analysis);
+nlohmann::ordered_json heat_map(const analysis::Analysis& analysis, const ShownSteps& shown = {});
 
 }  // namespace sidestream::report

@@ -73,6 +73,11 @@ Json counters_of_ranks(const analysis::DeviceCounterTable& table) {
   return list;
 }
 
+Json idle_of(const analysis::IdleCauses& idle) {
+  return {{"data", idle.data_ns}, {"host", idle.host_ns}, {"sync", idle.sync_ns},
+          {"comm", idle.comm_ns}, {"lock", idle.lock_ns}, {"other", idle.other_ns}};
+}
+
 Json step_of(const analysis::StepRow& row) {
   return {{"rank", row.rank},
           {"step", or_null(row.step)},
@@ -83,13 +88,23 @@ Json step_of(const analysis::StepRow& row) {
           {"exposed_comm_ns", row.budget.exposed_comm_ns},
           {"exposed_memcpy_ns", row.budget.exposed_memcpy_ns},
           {"idle_ns", row.budget.idle_ns},
-          {"idle_by_cause_ns",
-           {{"data", row.idle.data_ns},
-            {"host", row.idle.host_ns},
-            {"sync", row.idle.sync_ns},
-            {"comm", row.idle.comm_ns},
-            {"lock", row.idle.lock_ns},
-            {"other", row.idle.other_ns}}}};
+          {"idle_by_cause_ns", idle_of(row.idle)}};
+}
+
+Json rank_means_of(const Analysis& all) {
+  Json list = Json::array();
+  for (const auto& [rank, mean] : means_of_ranks(all)) {
+    if (mean.steps == 0) continue;
+    list.push_back({{"rank", rank},
+                    {"steps", mean.steps},
+                    {"window_ns", mean.window_ns},
+                    {"compute_ns", mean.compute_ns},
+                    {"exposed_comm_ns", mean.exposed_comm_ns},
+                    {"exposed_memcpy_ns", mean.exposed_memcpy_ns},
+                    {"idle_ns", mean.idle_ns},
+                    {"idle_by_cause_ns", idle_of(mean.idle)}});
+  }
+  return list;
 }
 
 // What the FLOPs were computed on.
@@ -275,7 +290,7 @@ Json top_operations_json(const Analysis& all) {
   return list;
 }
 
-Json json_summary(const Analysis& all, const RunMetrics& run) {
+Json json_summary(const Analysis& all, const RunMetrics& run, const ShownSteps& shown) {
   Json report = {{"schema", 1}, {"world_size", all.set->world_size}, {"clock", clock_of(all)}};
   report["steps"] = Json::array();
   const CommonTime time(all);
@@ -283,11 +298,14 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
     const analysis::RankView& rank = all.ranks[file];
     for (std::size_t i = 0; i < rank.steps.size(); ++i) {
       const analysis::StepRow& row = rank.steps[i];
+      if (!shown.contain(row.step)) continue;
       Json& step = report["steps"].emplace_back(step_of(row));
       step["gpu_counters"] = counters_of(all.device_counters.of_steps[file][i]);
       step["start_ns"] = time(*rank.timeline, row.window.start_ns);
     }
   }
+  report["steps_left_out"] = shown.left_out_rows();
+  report["rank_means"] = rank_means_of(all);
   report["top_ops"] = top_operations_json(all);
   report["collectives"] = Json::array();
   for (const analysis::CollectiveRow& row : all.collectives)
@@ -296,7 +314,7 @@ Json json_summary(const Analysis& all, const RunMetrics& run) {
   if (all.straggler) report["stragglers"].push_back(straggler_of(*all.straggler));
   report["stragglers_text"] = straggler_line(all);
   report["usually_last"] = all.usually_last ? usually_last_of(*all.usually_last) : Json();
-  report["heat_map"] = heat_map(all);
+  report["heat_map"] = heat_map(all, shown);
   report["rotating_wait_ns_per_step"] = or_null(all.rotating_wait_ns);
   report["hang"] = all.hang ? hang_of(*all.hang) : Json();
   report["outliers"] = Json::array();

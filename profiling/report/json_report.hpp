@@ -5,6 +5,7 @@
 
 #include "profiling/analysis/details.hpp"
 #include "profiling/report/run_metrics.hpp"
+#include "profiling/report/shown_steps.hpp"
 
 namespace sidestream::report {
 
@@ -14,8 +15,10 @@ nlohmann::ordered_json json_report(const analysis::Analysis& analysis,
                                    const analysis::Details& details, const RunMetrics& metrics);
 
 // All of it but `timeline` and `tables`, which no page needs and which ask for the details, and
-// `memory_curves`, which not every page draws.
-nlohmann::ordered_json json_summary(const analysis::Analysis& analysis, const RunMetrics& metrics);
+// `memory_curves`, which not every page draws. Of `steps` and `heat_map` those that are shown; the
+// means are of all.
+nlohmann::ordered_json json_summary(const analysis::Analysis& analysis, const RunMetrics& metrics,
+                                    const ShownSteps& shown = {});
 
 // The list `top_ops`.
 nlohmann::ordered_json top_operations_json(const analysis::Analysis& analysis);

@@ -105,6 +105,7 @@ struct RankSums {
     sum.exposed_comm_ns += step.budget.exposed_comm_ns;
     sum.exposed_memcpy_ns += step.budget.exposed_memcpy_ns;
     sum.idle_ns += step.budget.idle_ns;
+    sum.idle += step.idle;
   }
   void add(const RankSums& other) {
     sum.steps += other.sum.steps;
@@ -113,14 +114,17 @@ struct RankSums {
     sum.exposed_comm_ns += other.sum.exposed_comm_ns;
     sum.exposed_memcpy_ns += other.sum.exposed_memcpy_ns;
     sum.idle_ns += other.sum.idle_ns;
+    sum.idle += other.sum.idle;
     if (other.sum.waited_ns) sum.waited_ns = sum.waited_ns.value_or(0) + *other.sum.waited_ns;
     gaps.add(other.gaps);
   }
   RankMean mean() const {
     RankMean mean = sum;
     const std::int64_t steps = std::max<std::int64_t>(1, sum.steps);
-    for (std::int64_t* value : {&mean.window_ns, &mean.compute_ns, &mean.exposed_comm_ns,
-                                &mean.exposed_memcpy_ns, &mean.idle_ns})
+    for (std::int64_t* value :
+         {&mean.window_ns, &mean.compute_ns, &mean.exposed_comm_ns, &mean.exposed_memcpy_ns,
+          &mean.idle_ns, &mean.idle.data_ns, &mean.idle.host_ns, &mean.idle.sync_ns,
+          &mean.idle.comm_ns, &mean.idle.lock_ns, &mean.idle.other_ns})
       *value /= steps;
     if (mean.waited_ns) *mean.waited_ns /= steps;
     if (gaps.gaps > 0) mean.between_ns = gaps.total_ns / gaps.gaps;

@@ -43,6 +43,7 @@ struct RankMean {
   std::int64_t exposed_comm_ns = 0;
   std::int64_t exposed_memcpy_ns = 0;
   std::int64_t idle_ns = 0;
+  analysis::IdleCauses idle = {};
   std::optional<std::int64_t> waited_ns = {};   // for the others in collectives; hidden or not
   std::optional<std::int64_t> between_ns = {};  // from a step to the next one; step_gaps.hpp
 };

@@ -60,7 +60,7 @@ function figure(name, value, note) {
     element("span", {}, note ? `${name} (${note})` : name));
 }
 
-// The parts of a step, in the order in which they are stacked. They add up to the step.
+// The parts of a step, or of the mean of some, in the order in which they are stacked. They add up to the step.
 const PARTS = [
   ["compute", "compute", step => step.compute_ns],
   ["exposed communication", "comm", step => step.exposed_comm_ns],

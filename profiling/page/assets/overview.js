@@ -25,11 +25,11 @@ function wallTimeText(account) {
 Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes, on every rank, and what bounds the run.", draw(body) {
   const run = currentRun();
   if (!run) { body.append(absent("no traces: record some with --profile")); return false; }
-  const report = run.report, metrics = report.metrics, steps = plainSteps(report);
+  const report = run.report, metrics = report.metrics, means = report.rank_means;
   const names = {io: "waiting for input", cpu: "other work of the host", gpu: "computing", compute: "computing", comm: "communication"};
   const device = metrics.gpu_utilisation !== null, cost = metrics.profiler_cost;
   const beside = metrics.steps_without_profiler ? `compared with the ${metrics.steps_without_profiler} until the last trace` : "";
-  const read = new Set(report.steps.map(step => step.rank)).size;
+  const read = report.clock.ranks.length;
   const rounded = metrics.tokens_per_s === null ? null : numberText(Math.round(metrics.tokens_per_s));
   const tensor = metrics.tensor_core_share === null ? null : percentText(metrics.tensor_core_share);
   for (const line of report.urgent) body.append(element("p", {}, wordOf(line, "bad")));
@@ -53,16 +53,14 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
       : metrics.profiler_cost_below === null ? null
         : figure("profiler: longer steps", "within their scatter", [`of ${percentText(metrics.profiler_cost_below)}`, beside].filter(Boolean).join(", ")),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
-  if (steps.length === 0) { body.append(absent("no steps in the traces")); return true; }
-  const ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
-  const mean = (rank, part) => {
-    const own = steps.filter(step => step.rank === rank);
-    return sum(own.map(part)) / own.length / 1e6;
-  };
-  body.append(element("h3", {}, `Step budget: mean of ${steps.length} steps${ranks.length < 2 ? "" : ` of ${ranks.length} ranks together`}` +
-    leftOutText(report.overview)));
-  stackedBars(body, ranks.map(rank => `rank ${rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
-    values: ranks.map(rank => mean(rank, part))})).filter(one => one.values.some(value => value > 0)), "ms", msText);
+  if (report.steps_left_out > 0) body.append(element("p", {class: "what"}, `Step by step this page has ${numberText(report.steps.length)} of ` +
+    `${numberText(report.steps.length + report.steps_left_out)} of all ranks: those with tags, the longest, and those in which ranks differ most. ` +
+    "Means are of all; report.json has each (--json)."));
+  if (means.length === 0) { body.append(absent("no steps in the traces")); return true; }
+  body.append(element("h3", {}, `Step budget: mean of ${sum(means.map(one => one.steps))} steps` +
+    (means.length < 2 ? "" : ` of ${means.length} ranks together`) + leftOutText(report.overview)));
+  stackedBars(body, means.map(one => `rank ${one.rank}`), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
+    values: means.map(one => part(one) / 1e6)})).filter(one => one.values.some(value => value > 0)), "ms", msText);
   return true;
 }});
 
@@ -145,13 +143,11 @@ function drawCurves(body, curves) {
 
 // The budgets of both sides on one scale: what was slow, and what became of it.
 function drawBudgets(body, runs) {
-  const rows = [["base", runs[0]], ["new", runs[1]]].flatMap(([side, run]) => {
-    const steps = plainSteps(run.report), ranks = [...new Set(steps.map(step => step.rank))].sort((a, b) => a - b);
-    return ranks.slice(0, 8).map(rank => ({name: `${side}, rank ${rank}`, steps: steps.filter(step => step.rank === rank)}));
-  });
+  const rows = [["base", runs[0]], ["new", runs[1]]].flatMap(([side, run]) =>
+    run.report.rank_means.slice(0, 8).map(mean => ({name: `${side}, rank ${mean.rank}`, mean})));
   if (rows.length === 0) { body.append(absent("no steps in the traces")); return; }
   stackedBars(body, rows.map(row => row.name), PARTS.map(([label, tone, part]) => ({label, colour: colour(tone),
-    values: rows.map(row => sum(row.steps.map(part)) / row.steps.length / 1e6)})).filter(one => one.values.some(value => value > 0)),
+    values: rows.map(row => part(row.mean) / 1e6)})).filter(one => one.values.some(value => value > 0)),
     "ms of a mean step", msText);
 }
 

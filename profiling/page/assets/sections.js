@@ -117,7 +117,7 @@ section("collectives", "Collectives", "By bucket, of one rank: what hid behind c
   const rows = currentRun() ? currentRun().report.collectives : [];
   if (rows.length === 0) { body.append(absent("no collectives recorded")); return false; }
   const name = row => row.bucket === null ? row.name : `${row.name}, bucket ${row.bucket}`, first = rows.slice(0, 16);
-  const {steps} = currentRun().report.overview, ranks = new Set(currentRun().report.steps.map(step => step.rank)).size;
+  const {steps} = currentRun().report.overview, ranks = currentRun().report.rank_means.length;
   const ofOneRank = steps > 0 ? steps / ranks : 1, unit = steps > 0 ? "ms a step" : "ms", each = ns => ns / 1e6 / ofOneRank;
   const buckets = rows.filter(row => row.bucket !== null).map(name);
   if (new Set(buckets).size < buckets.length) body.append(element("p", {class: "soft"}, "A bucket has a row for each size that it had in " +
@@ -170,7 +170,9 @@ section("stragglers", "Stragglers", "Time that each rank did not wait for the ot
   heat.ranks.forEach((rank, row) => grid.append(element("div", {class: "head"}, `rank ${rank}`),
     ...steps.map((_, column) => heatCell(heat, row, column))));
   body.append(grid);
-  if (steps.length < heat.steps.length)
+  if (run.report.steps_left_out > 0)
+    body.append(element("p", {class: "what"}, `${steps.length} of the steps that this page has; report.json has all (--json).`));
+  else if (steps.length < heat.steps.length)
     body.append(element("p", {class: "what"}, `The first ${steps.length} of ${numberText(heat.steps.length)} steps; report.json has all (--json).`));
   return true;
 });
@@ -178,8 +180,8 @@ section("stragglers", "Stragglers", "Time that each rank did not wait for the ot
 section("data", "Data loading", "Time in each phase of the host, the input phases among them.", body => {
   const table = currentRun() && namedTable("data");
   if (!table || table.rows.length === 0) { body.append(absent("not measured: needs ranges named data or h2d")); return false; }
-  const steps = plainSteps(currentRun().report);
-  const input = steps.length > 0 ? sum(steps.map(step => step.idle_by_cause_ns.data)) / steps.length : null;
+  const means = currentRun().report.rank_means;
+  const input = means.length > 0 ? sum(means.map(one => one.steps * one.idle_by_cause_ns.data)) / sum(means.map(one => one.steps)) : null;
   if (input !== null) body.append(element("div", {class: "cards"}, figure("waiting for data, a step", nsText(input))));
   return drawTable(body, table);
 });

@@ -206,6 +206,11 @@ def test_the_heat_map_of_thousands_of_steps_is_cut(folder):
     found, _ = browse(folder / "long.html")
     check(found["heat"] == {"cells": 2 * 5000, "heads": 1 + 2 + 5000}, f"heat map: {found['heat']}")
     check("The first 5000 of 5,500 steps" in found["text"]["stragglers"], "what is left out is not said")
+    cut = folder / "cut.html"
+    cut.write_text((folder / "long.html").read_text().replace('"steps_left_out":0', '"steps_left_out":7', 1))
+    found, _ = browse(cut)
+    check("this page has 11,000 of 11,007 of all ranks" in found["text"]["overview"], "steps that are left out are not counted")
+    check("5000 of the steps that this page has" in found["text"]["stragglers"], found["text"]["stragglers"][-200:])
     pieces, _ = found_by(PIECES, folder / "long.html")
     check(pieces["depth"] == [0, 1, 0, 1], f"events that cross lie in rows {pieces['depth']}")
     check(pieces["samples"] == [6, None, 8], f"samples of two recordings: {pieces['samples']}")

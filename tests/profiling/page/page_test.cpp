@@ -162,6 +162,19 @@ TEST(DocumentTest, run_has_the_report_tables_and_timeline) {
   EXPECT_EQ(run.at("timeline").at("ranks").size(), 1u);
 }
 
+TEST(DocumentTest, the_timeline_has_the_steps_that_are_shown) {
+  std::string events = kStep;
+  for (const char* step : {"5", "6"})
+    events += "," + test::complete_event("user_annotation", "ProfilerStep#" + std::string(step),
+                                         std::string(step) + "00", step);
+  const Analysed one(events);
+
+  const Json run = run_document("a", one.all, analysis::look_closer(one.all), {},
+                                report::ShownSteps(one.all, 1));
+
+  EXPECT_EQ(run.at("timeline").at("ranks").at(0).at("windows"), Json::array({Json{4, 0, 50000}}));
+}
+
 // Scripts read the figures that people look at.
 TEST(DocumentTest, curves_and_heat_map_of_the_page_are_those_of_report_json) {
   std::string events = kStep;
