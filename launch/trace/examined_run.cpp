@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "core/base/error.hpp"
+#include "core/base/host_memory.hpp"
+#include "core/base/warning.hpp"
 #include "launch/trace/counter_commands.hpp"
+#include "launch/trace/needed_memory.hpp"
 #include "launch/trace/single_run.hpp"
 #include "launch/trainer/ettr_account.hpp"
 #include "profiling/page/document.hpp"
@@ -25,6 +28,14 @@ using Json = nlohmann::ordered_json;
 int threads_of(const ExaminedRun::Settings& settings) {
   const int processors = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return settings.threads.value_or(processors);
+}
+
+// A tool with too little memory ends after minutes, and says no more than that: what is known
+// before comes before.
+trace::TraceSet set_of(const std::vector<trace::TraceFile>& files, int threads) {
+  if (const auto warning = memory_warning(files, core::read_host_memory()))
+    core::print_warning(*warning);
+  return trace::load_traces(files, {.threads = threads});
 }
 
 // The ledger knows all starts of a run; run.json has their account only of a run that came to its
@@ -86,7 +97,7 @@ ExaminedRun::ExaminedRun(std::vector<std::filesystem::path> inputs, Settings set
     : inputs_(std::move(inputs)),
       found_(traces_of_one_run(inputs_)),
       exports_(found_.files),
-      set_(trace::load_traces(exports_.files(), {.threads = threads_of(settings)})),
+      set_(set_of(exports_.files(), threads_of(settings))),
       analysis_(analysis::analyse(set_, threads_of(settings))),
       metrics_(metrics_of(inputs_)),
       advised_(advise_run(inputs_, analysis_, threads_of(settings))) {
