@@ -1,8 +1,11 @@
 #include "launch/reporting/jsonl_file.hpp"
 
+#include <cstddef>
 #include <limits>
-#include <sstream>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/base/file.hpp"
 
@@ -20,19 +23,34 @@ std::string read_log(const std::filesystem::path& path) {
   return core::read_file(path, std::numeric_limits<std::size_t>::max());
 }
 
+void visit_json_lines(const std::filesystem::path& path,
+                      const std::function<void(JsonLine)>& visit) {
+  if (!core::is_there(path)) return;
+  enum class End { kWritten, kMissing };
+  std::string line;
+  std::uint64_t offset_bytes = 0;
+  const auto end_line = [&](End end) {
+    nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!object.is_object()) object = nullptr;
+    const bool is_being_written = object.is_null() && end == End::kMissing;
+    if (!is_being_written) visit({std::move(object), offset_bytes});
+    offset_bytes += line.size() + 1;
+    line.clear();
+  };
+  core::read_in_pieces(path, [&](std::span<const std::byte> piece) {
+    std::string_view text(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (std::size_t end = 0; (end = text.find('\n')) != text.npos; text.remove_prefix(end + 1)) {
+      line += text.substr(0, end);
+      end_line(End::kWritten);
+    }
+    line += text;
+  });
+  if (!line.empty()) end_line(End::kMissing);
+}
+
 std::vector<JsonLine> read_json_lines(const std::filesystem::path& path) {
   std::vector<JsonLine> found;
-  if (!core::is_there(path)) return found;
-  std::istringstream lines(read_log(path));
-  std::uint64_t offset_bytes = 0;
-  for (std::string line; std::getline(lines, line); offset_bytes += line.size() + 1) {
-    nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!object.is_object()) {
-      if (lines.eof()) break;  // somebody is still writing it
-      object = nullptr;
-    }
-    found.push_back({std::move(object), offset_bytes});
-  }
+  visit_json_lines(path, [&](JsonLine line) { found.push_back(std::move(line)); });
   return found;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -26,8 +27,12 @@ struct JsonLine {
   std::uint64_t offset_bytes = 0;  // in the file
 };
 
-// Every line but a last one that is not complete. Nothing where there is no file. Throws Error for
-// a file that cannot be read.
+// Every line but a last one that is not complete, one after the other, so that a file of months
+// does not have to lie in memory. Throws Error for a file that cannot be read; nothing where there
+// is none.
+void visit_json_lines(const std::filesystem::path& path,
+                      const std::function<void(JsonLine)>& visit);
+// All of them at once.
 std::vector<JsonLine> read_json_lines(const std::filesystem::path& path);
 
 }  // namespace sidestream::launch

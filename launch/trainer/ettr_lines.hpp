@@ -15,7 +15,8 @@ struct EttrLines {
 };
 
 // Every line that is an object with figures that can be: seconds are neither negative nor more than
-// thirty years, and every line has its time. Lines that kills have torn are left out
+// thirty years, and every line has its time. Of the progress of a start the first and the newest
+// lines: weeks have hundreds of thousands in between. Lines that kills have torn are left out
 // without a word. Nothing where there is no file. Throws Error for a file that cannot be read.
 EttrLines read_ettr_lines(const std::filesystem::path& path);
 
