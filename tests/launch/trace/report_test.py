@@ -81,6 +81,11 @@ class ReportTest(TraceTest):
                 self.conforms(report, SCHEMA)
                 self.assertEqual(report["schema"], 1)
 
+    def test_the_readme_names_every_key(self):
+        named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", (ROOT / "profiling/report/README.md").read_text()))))
+        for folder in FOLDERS:
+            self.assertEqual(set(self.report(folder)) - named, set(), folder.name)
+
     def test_every_figure_of_the_page_is_in_report_json(self):
         for folder in FOLDERS:
             with self.subTest(folder=folder.name):
