@@ -2,8 +2,8 @@
 // a GPU is then a thin layer, and everything around it runs and is tested anywhere.
 //
 // Calls act on the calling thread's device (set_device). Those that return void throw core::Error
-// with CUDA's own text, MemoryError where memory is short. Streams are never the legacy default
-// stream.
+// with CUDA's own text, MemoryError where memory is short. Streams are never null: the default one
+// is that of device_stream().
 #pragma once
 
 #include <cstddef>

@@ -149,7 +149,7 @@ class FakeDriver : public Driver {
   }
   void record(Event event, Stream stream) override {
     const std::lock_guard lock(mutex_);
-    refuse_default(stream);
+    refuse_null(stream);
     recorded_[event] = queued_[stream];
     if (capturing_.contains(stream)) {
       captured_.insert(event);
@@ -160,7 +160,7 @@ class FakeDriver : public Driver {
   }
   void wait(Stream stream, Event event) override {
     const std::lock_guard lock(mutex_);
-    refuse_default(stream);
+    refuse_null(stream);
     if (captured_.contains(event)) {
       if (capturing_.empty())
         throw core::Error("an event of a capture is waited for outside of it");
@@ -211,7 +211,7 @@ class FakeDriver : public Driver {
   void stop_profiler() override { ++profiler_stops; }
   void synchronize(Stream stream) override {
     const std::lock_guard lock(mutex_);
-    refuse_default(stream);
+    refuse_null(stream);
     ++synchronizations;
   }
   void finish_device(int index) noexcept override {
@@ -227,11 +227,11 @@ class FakeDriver : public Driver {
   };
 
   static void* handle(std::uintptr_t number) { return reinterpret_cast<void*>(number << 8); }
-  static void refuse_default(Stream stream) {
-    if (stream == nullptr) throw core::Error("the legacy default stream was used");
+  static void refuse_null(Stream stream) {
+    if (stream == nullptr) throw core::Error("a stream is null: device_stream() names the default");
   }
   void add(const std::string& name, Stream stream) {
-    refuse_default(stream);
+    refuse_null(stream);
     works_.push_back({.name = name, .stream = stream, .after = queued_[stream]});
     queued_[stream].insert(works_.size() - 1);
   }
