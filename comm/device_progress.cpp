@@ -1,5 +1,7 @@
 #include "comm/device_progress.hpp"
 
+#include "comm/missing_ranks.hpp"
+
 namespace sidestream::comm {
 
 DeviceProgress::DeviceProgress(const Topology& topology, NodeBoard* board, ControlChannel* channel,
@@ -25,16 +27,16 @@ std::optional<std::uint64_t> DeviceProgress::started_by(int rank) const {
 }
 
 std::string DeviceProgress::describe_missing(std::uint64_t sequence) const {
-  std::string text;
+  MissingRanks missing;
   for (int rank = 0; rank < topology_.size; ++rank) {
     if (rank == topology_.rank) continue;
     const auto started = started_by(rank);
     if (started && *started >= sequence) continue;
-    if (!text.empty()) text += ", ";
-    text += topology_.place_of(static_cast<std::size_t>(rank)) +
-            (started ? " (last started operation " + std::to_string(*started) + ")"
-                     : " (gives no sign of life)");
+    missing.add(topology_.place_of(static_cast<std::size_t>(rank)) +
+                (started ? " (last started operation " + std::to_string(*started) + ")"
+                         : " (gives no sign of life)"));
   }
+  const std::string text = missing.text();
   return text.empty() ? "nobody: every rank has started it; a GPU or the network between GPUs is "
                         "stuck"
                       : text;

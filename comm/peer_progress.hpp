@@ -20,8 +20,8 @@ class PeerProgress {
   // Asks the ranks that do not share this node's board; they need a moment to answer.
   virtual void ask_everyone() noexcept = 0;
 
-  // "rank 1 on node1 (last started operation 3), rank 2 on ...": who has not come to it; or that
-  // everybody has.
+  // "rank 1 on node1 (last started operation 3), rank 2 on ... and 5 more": who has not come to it;
+  // or that everybody has.
   virtual std::string describe_missing(std::uint64_t sequence) const = 0;
 
  protected:

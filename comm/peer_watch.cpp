@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "comm/missing_ranks.hpp"
 #include "comm/seconds_text.hpp"
 
 namespace sidestream::comm {
@@ -172,41 +173,44 @@ std::optional<std::string> PeerWatch::announced() const {
   return announced_;
 }
 
-void PeerWatch::describe_rank(int rank, std::uint64_t sequence, std::string& text) const {
+std::string PeerWatch::description_of(int rank, std::uint64_t sequence) const {
   const int slot = slot_of_rank_[static_cast<std::size_t>(rank)];
   std::optional<std::uint64_t> started;
   if (slot >= 0) started = board_->started_by(slot);
   if (slot < 0 && channel_ != nullptr) started = channel_->started_by(rank);
   const bool stuck =
       slot >= 0 && (board_->is_behind(slot) || board_->silent_for(slot) > kLongSilence);
-  if (started && *started >= sequence && !stuck) return;
+  if (started && *started >= sequence && !stuck) return {};
 
-  const std::string name = topology_.place_of(static_cast<std::size_t>(rank));
-  if (!text.empty()) text += ", ";
+  std::string text = topology_.place_of(static_cast<std::size_t>(rank));
   if (!started) {
-    text += name + " (gives no sign of life)";
+    text += " (gives no sign of life)";
   } else if (*started >= sequence) {
-    text += name + " (has started it and got stuck)";
+    text += " (has started it and got stuck)";
   } else {
-    text += name + " (last started operation " + std::to_string(*started) + ")";
+    text += " (last started operation " + std::to_string(*started) + ")";
   }
-  if (slot >= 0) describe_silence(slot, text);
+  return slot >= 0 ? text + silence_of(slot) : text;
 }
 
 // What its thread was busy with, and whether the process does anything at all.
-void PeerWatch::describe_silence(int slot, std::string& text) const {
+std::string PeerWatch::silence_of(int slot) const {
   const std::string activity = board_->activity_of(slot);
-  if (!activity.empty()) text += ", in " + activity;
+  std::string text = activity.empty() ? "" : ", in " + activity;
   const auto silent = board_->silent_for(slot);
   if (silent > kLongSilence)
     text += ", silent for " + seconds_text(silent) + ": stopped or starved";
+  return text;
 }
 
 std::string PeerWatch::describe_missing(std::uint64_t sequence) const {
-  std::string text;
+  MissingRanks missing;
   for (int rank = 0; rank < topology_.size; ++rank) {
-    if (rank != topology_.rank) describe_rank(rank, sequence, text);
+    if (rank == topology_.rank) continue;
+    const std::string description = description_of(rank, sequence);
+    if (!description.empty()) missing.add(description);
   }
+  const std::string text = missing.text();
   return text.empty() ? "nobody: every rank has started it, and it was too slow, or "
                         "ranks have started different ones (--check-collectives on finds them)"
                       : text;

@@ -58,7 +58,7 @@ class PeerWatch {
 
  private:
   void queue(std::string_view message) noexcept;
-  void describe_silence(int slot, std::string& text) const;
+  std::string silence_of(int slot) const;
   void look_for_the_dead(std::chrono::steady_clock::time_point now);
   void look_on_this_node(std::chrono::steady_clock::time_point now);
   void look_at_lines(std::chrono::steady_clock::time_point now);
@@ -66,7 +66,8 @@ class PeerWatch {
   std::optional<std::int64_t> memory_kills() const noexcept;
   // `how` it ended, as far as that is known.
   void note_death(int rank, const std::string& how, const std::string& activity);
-  void describe_rank(int rank, std::uint64_t sequence, std::string& text) const;
+  // Empty: it has come to the operation.
+  std::string description_of(int rank, std::uint64_t sequence) const;
 
   const Topology& topology_;
   NodeBoard* board_;
