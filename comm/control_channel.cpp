@@ -53,7 +53,8 @@ void ControlChannel::receive(const MPI_Status& waiting) {
 }
 
 void ControlChannel::poll() {
-  if (ask_.exchange(false)) ask_everyone();
+  if (ask_everyone_.exchange(false)) ask_everyone();
+  if (ask_again_.exchange(false)) ask_again();
   int waiting = 1;
   while (waiting != 0) {
     MPI_Status status{};

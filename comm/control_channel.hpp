@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <optional>
@@ -19,6 +20,10 @@ namespace sidestream::comm {
 
 class ControlChannel {
  public:
+  // A progress thread that idles looks for questions every 20 ms; it may have to wait for a
+  // processor.
+  static constexpr std::chrono::milliseconds kTimeToAnswer{200};
+
   explicit ControlChannel(MPI_Comm job);
 
   void poll();  // takes in what has come and answers
@@ -35,7 +40,8 @@ class ControlChannel {
   // Operations on a device, of which the driver knows nothing. Callable from any thread; answers
   // come in while somebody polls.
   void note_device_started(std::uint64_t sequence) noexcept { device_started_.store(sequence); }
-  void ask_with_next_poll() noexcept { ask_.store(true); }
+  void ask_everyone_with_next_poll() noexcept { ask_everyone_.store(true); }
+  void ask_again_with_next_poll() noexcept { ask_again_.store(true); }
   std::optional<std::uint64_t> device_started_by(int rank) const noexcept;
 
   bool all_sent() const noexcept { return outgoing_.empty(); }
@@ -64,7 +70,7 @@ class ControlChannel {
   std::uint64_t started_ = 0;
   std::vector<std::optional<std::uint64_t>> known_;
   std::atomic<std::uint64_t> device_started_{0};
-  std::atomic<bool> ask_{false};
+  std::atomic<bool> ask_everyone_{false}, ask_again_{false};
   std::vector<std::atomic<std::int64_t>> known_on_device_;  // -1: nothing
   std::list<Outgoing> outgoing_;
   std::optional<std::string> failure_;

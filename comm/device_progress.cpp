@@ -1,5 +1,6 @@
 #include "comm/device_progress.hpp"
 
+#include "comm/message_turn.hpp"
 #include "comm/missing_ranks.hpp"
 
 namespace sidestream::comm {
@@ -17,7 +18,19 @@ void DeviceProgress::note_started(std::uint64_t sequence) noexcept {
 }
 
 void DeviceProgress::ask_everyone() noexcept {
-  if (channel_ != nullptr) channel_->ask_with_next_poll();
+  if (channel_ != nullptr) channel_->ask_everyone_with_next_poll();
+}
+
+void DeviceProgress::ask_again() noexcept {
+  if (channel_ != nullptr) channel_->ask_again_with_next_poll();
+}
+
+std::chrono::milliseconds DeviceProgress::time_to_answer() const noexcept {
+  return channel_ != nullptr ? ControlChannel::kTimeToAnswer : std::chrono::milliseconds{0};
+}
+
+bool DeviceProgress::may_speak(std::chrono::nanoseconds seen_for) noexcept {
+  return has_turn(topology_, board_, seen_for);
 }
 
 std::optional<std::uint64_t> DeviceProgress::started_by(int rank) const {

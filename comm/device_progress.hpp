@@ -22,6 +22,9 @@ class DeviceProgress final : public PeerProgress {
 
   void note_started(std::uint64_t sequence) noexcept override;
   void ask_everyone() noexcept override;
+  void ask_again() noexcept override;
+  std::chrono::milliseconds time_to_answer() const noexcept override;
+  bool may_speak(std::chrono::nanoseconds seen_for) noexcept override;
   std::string describe_missing(std::uint64_t sequence) const override;
 
  private:

@@ -1,8 +1,8 @@
 #include "comm/peer_watch.hpp"
 
-#include <algorithm>
 #include <utility>
 
+#include "comm/message_turn.hpp"
 #include "comm/missing_ranks.hpp"
 #include "comm/seconds_text.hpp"
 
@@ -15,14 +15,6 @@ constexpr std::chrono::milliseconds kLongSilence{400};
 constexpr std::chrono::milliseconds kBetweenLooksForTheDead{100};
 // The launcher takes the end of its children at once, unless it is busy.
 constexpr std::chrono::milliseconds kLauncherTakesAnEnd{300};
-
-// Nodes speak one after another, unless one of them has spoken meanwhile; in the end everybody may.
-constexpr std::chrono::milliseconds kTurn{250};
-constexpr std::chrono::milliseconds kLastTurn{2500};
-
-// A progress thread that idles looks for questions every 20 ms; it may have to wait for a
-// processor.
-constexpr std::chrono::milliseconds kTimeToAnswer{200};
 
 }  // namespace
 
@@ -81,8 +73,7 @@ void PeerWatch::look_at_lines(std::chrono::steady_clock::time_point now) {
   const std::optional<int> rank = lines_->first_gone();
   if (!rank || death_) return;
   if (!line_closed_at_) line_closed_at_ = now;
-  const auto turn = std::min(topology_.node * kTurn, kLastTurn);
-  if (now - *line_closed_at_ >= kTurn + turn)
+  if (now - *line_closed_at_ >= kMessageTurn + turn_of_node(topology_.node))
     note_death(*rank,
                "its connection was closed without a goodbye; the log of its host may say why", "");
 }
@@ -99,10 +90,7 @@ void PeerWatch::note_left() noexcept {
 }
 
 bool PeerWatch::may_speak(std::chrono::steady_clock::time_point since) noexcept {
-  const auto waited = std::chrono::steady_clock::now() - since;
-  if (waited >= kLastTurn) return true;
-  const int turn = board_ != nullptr ? topology_.node : topology_.rank;
-  return waited >= turn * kTurn && (board_ == nullptr || board_->claim_message());
+  return has_turn(topology_, board_, std::chrono::steady_clock::now() - since);
 }
 
 void PeerWatch::send_announcement() {
@@ -141,7 +129,7 @@ void PeerWatch::ask_again() {
 }
 
 std::chrono::milliseconds PeerWatch::time_to_answer() const noexcept {
-  return channel_ != nullptr ? kTimeToAnswer : std::chrono::milliseconds{0};
+  return channel_ != nullptr ? ControlChannel::kTimeToAnswer : std::chrono::milliseconds{0};
 }
 
 void PeerWatch::announce_failure(std::string_view message) noexcept {

@@ -33,8 +33,7 @@ class PeerWatch {
   void poll();  // cheap: messages are looked for once a millisecond
   std::optional<std::string> failure_of_peer() const;
   const std::optional<std::string>& death_of_peer() const noexcept { return death_; }
-  // Whether this rank is the one that tells people about a failure that all see: one of a node at
-  // once, those of other nodes a little later. A rank that is not asks again.
+  // Whether this rank is the one that tells people about a failure that all see, see has_turn().
   bool may_speak(std::chrono::steady_clock::time_point since) noexcept;
   void ask_everyone();  // before describe_missing, with time to answer between
   void ask_again();     // just before it

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "comm/call_check.hpp"
@@ -14,8 +13,6 @@
 namespace sidestream::comm {
 namespace {
 
-// How long the answers of other nodes may take when an operation has failed anyway.
-constexpr std::chrono::milliseconds kAnswerTime{200};
 constexpr std::chrono::milliseconds kPatienceAfterFailure{10'000};
 
 // What a rank says of its connection: how far it explains the failure, then its words.
@@ -114,28 +111,18 @@ std::string NcclCommunicator::first_problem_of_all(const std::string& mine) {
 void NcclCommunicator::watch() {
   watchdog_ = std::make_unique<nccl::Watchdog>(
       rank(),
-      nccl::WatchdogHooks{
-          .async_error = [this] { return link_->async_error(); },
-          .peer_failure = [this] { return this->host().failure_of_peer(); },
-          .missing = [this](std::uint64_t sequence) { return missing_ranks(sequence); },
-          .on_start = [this] { driver().set_device(this->context().index); },
-          .on_failure = [this](const std::string& message) { on_failure(message); },
-          .abort = [this] { link_->abort(); },
-          .on_finished =
-              [this](const Call& call) {
-                config_.flights->note(FlightPlane::kDevice, call, FlightState::kFinished);
-              },
-          .may_speak = [this] { return this->host().claim_message(); }},
+      nccl::WatchdogHooks{.async_error = [this] { return link_->async_error(); },
+                          .peer_failure = [this] { return this->host().failure_of_peer(); },
+                          .peers = host().peer_progress(),
+                          .on_start = [this] { driver().set_device(this->context().index); },
+                          .on_failure = [this](const std::string& message) { on_failure(message); },
+                          .abort = [this] { link_->abort(); },
+                          .on_finished =
+                              [this](const Call& call) {
+                                config_.flights->note(FlightPlane::kDevice, call,
+                                                      FlightState::kFinished);
+                              }},
       config_.watch_interval);
-}
-
-// Only when an operation has failed anyway: the answers of other nodes are waited for.
-std::string NcclCommunicator::missing_ranks(std::uint64_t sequence) const {
-  PeerProgress* progress = host().peer_progress();
-  if (progress == nullptr) return "nobody: there is one rank";
-  progress->ask_everyone();
-  std::this_thread::sleep_for(kAnswerTime);
-  return progress->describe_missing(sequence);
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -262,7 +249,7 @@ void NcclCommunicator::start_on_device(const Call& call, const Launch& launch) {
       if (const auto failure = host().failure_of_peer()) watchdog_->fail_with_peer(call, *failure);
     });
   } catch (const nccl::PeersLate& late) {
-    watchdog_->fail(call, late.what() + ("; missing: " + missing_ranks(call.sequence)));
+    watchdog_->fail_late(call, late.what());
   } catch (const core::CollectiveError& error) {
     watchdog_->fail_with_nccl(call, error.what());
   }

@@ -105,7 +105,6 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   void connect();
   std::string first_problem_of_all(const std::string& mine);
   void watch();
-  std::string missing_ranks(std::uint64_t sequence) const;
   void on_failure(const std::string& message);
 
   NcclConfig config_;

@@ -9,7 +9,6 @@ namespace sidestream::comm::nccl {
 namespace {
 
 constexpr std::chrono::microseconds kBetweenLooksAtEvents{20};
-constexpr std::chrono::milliseconds kLongestSilence{2500};
 constexpr std::chrono::milliseconds kTimeToNameAPeer{1000};
 constexpr std::chrono::milliseconds kBetweenLooksAtPeers{5};
 
@@ -71,6 +70,16 @@ void Watchdog::fail_with_peer(const Call& call, const PeerFailure& failure) {
   throw_first();
 }
 
+void Watchdog::fail_late(const Call& call, const std::string& cause) {
+  LateCall late{.since = LateCall::Time::clock::now()};
+  while (!may_speak(late)) {
+    rethrow_failure();
+    if (const auto failure = hooks_.peer_failure()) fail_with_peer(call, *failure);
+    std::this_thread::sleep_for(kBetweenLooksAtPeers);
+  }
+  fail(call, cause + "; missing: " + missing(call));
+}
+
 void Watchdog::throw_first() const {
   state_.wait(State::kFailing, std::memory_order_acquire);
   const std::lock_guard lock(mutex_);
@@ -114,11 +123,21 @@ void Watchdog::drop_finished() {
   }
 }
 
-// One message for all: another rank of the node has some time to send its own.
-bool Watchdog::may_speak() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!over_since_) over_since_ = now;
-  return !hooks_.may_speak || now - *over_since_ >= kLongestSilence || hooks_.may_speak();
+// One message for all. Who speaks asks first, and nobody else: thousands of ranks may be late.
+bool Watchdog::may_speak(LateCall& late) const {
+  if (hooks_.peers == nullptr) return true;
+  const auto now = LateCall::Time::clock::now();
+  if (!late.asked_at) {
+    if (!hooks_.peers->may_speak(now - late.since)) return false;
+    hooks_.peers->ask_again();
+    late.asked_at = now;
+  }
+  return now - *late.asked_at >= hooks_.peers->time_to_answer();
+}
+
+std::string Watchdog::missing(const Call& call) const {
+  return hooks_.peers == nullptr ? "nobody: there is one rank"
+                                 : hooks_.peers->describe_missing(call.sequence);
 }
 
 void Watchdog::check_front() {
@@ -132,11 +151,18 @@ void Watchdog::check_front() {
   if (const auto failure = hooks_.peer_failure()) fail_with_peer(front->call, *failure);
   if (!front->deadline) front->deadline.emplace(front->limit);
   front->deadline->tick();
-  if (front->deadline->is_over() && may_speak()) {
-    fail(front->call, "not finished after " + std::to_string(front->limit.count()) +
-                          " ms; missing: " + hooks_.missing(front->call.sequence) +
-                          more_time(front->limit_flag));
-  }
+  check_deadline(*front);
+}
+
+void Watchdog::check_deadline(DeviceOperation& front) {
+  if (hooks_.peers != nullptr && front.deadline->is_half_over() &&
+      !std::exchange(front.peers_were_asked, true))
+    hooks_.peers->ask_everyone();
+  if (!front.deadline->is_over()) return;
+  if (!front.late) front.late = LateCall{.since = LateCall::Time::clock::now()};
+  if (!may_speak(*front.late)) return;
+  fail(front.call, "not finished after " + std::to_string(front.limit.count()) +
+                       " ms; missing: " + missing(front.call) + more_time(front.limit_flag));
 }
 
 // True for the first one.

@@ -21,9 +21,17 @@
 #include "comm/cuda/handles.hpp"
 #include "comm/deadline.hpp"
 #include "comm/peer_failure.hpp"
+#include "comm/peer_progress.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::comm::nccl {
+
+// What a rank does before it tells people that an operation is late.
+struct LateCall {
+  using Time = std::chrono::steady_clock::time_point;
+  Time since;
+  std::optional<Time> asked_at = {};  // who is missing; in its turn
+};
 
 // One operation on the device. The event is recorded behind it.
 struct DeviceOperation {
@@ -33,18 +41,19 @@ struct DeviceOperation {
   std::string_view limit_flag = {};  // that sets it; static
   ranges::AsyncRange range = {};
   std::optional<Deadline> deadline = {};  // runs from when it is the oldest that is not done
+  bool peers_were_asked = false;          // at half of it
+  std::optional<LateCall> late = {};      // past it
 };
 
 // What the watchdog asks and does; all callable from its thread.
 struct WatchdogHooks {
   std::function<std::string()> async_error;                    // empty: none
   std::function<std::optional<PeerFailure>()> peer_failure;    // what a peer said before it stopped
-  std::function<std::string(std::uint64_t sequence)> missing;  // who has not come to an operation
+  PeerProgress* peers;                                         // null: there is one rank
   std::function<void()> on_start;                              // of the thread
   std::function<void(const std::string& message)> on_failure;  // before anybody throws
   std::function<void()> abort;  // after that; what waits for the device ends by it
   std::function<void(const Call& call)> on_finished = {};  // may be empty
-  std::function<bool()> may_speak = {};  // empty: yes; else another rank may tell of the deadline
 };
 
 class Watchdog {
@@ -71,6 +80,10 @@ class Watchdog {
   // what came before.
   [[noreturn]] void fail_with_peer(const Call& call, const PeerFailure& failure);
 
+  // A call that NCCL does not begin in time, with who is missing; where another rank tells people
+  // of it, throws what that one said.
+  [[noreturn]] void fail_late(const Call& call, const std::string& cause);
+
   // Blocks the calling thread until the event is done; looks for failures meanwhile.
   void wait(const cuda::OwnedEvent& event) const;
 
@@ -84,7 +97,9 @@ class Watchdog {
   void look();
   void drop_finished();
   void check_front();
-  bool may_speak();
+  void check_deadline(DeviceOperation& front);
+  bool may_speak(LateCall& late) const;
+  std::string missing(const Call& call) const;
   void fail_with(std::exception_ptr error, const std::string& message) noexcept;
   bool note_failure(std::exception_ptr error);
   void publish_failure();
@@ -100,7 +115,6 @@ class Watchdog {
   std::atomic<State> state_{State::kRuns};
   std::atomic<bool> ending_{false};
   std::condition_variable_any work_;
-  std::optional<std::chrono::steady_clock::time_point> over_since_;  // of the watching thread
   std::jthread thread_;  // last: started when the rest exists
 };
 

@@ -54,6 +54,16 @@ TEST_P(DeviceFailuresTest, rank_that_keeps_nccl_from_starting_is_named) {
   EXPECT_THAT(outcome.output, HasSubstr("(last started operation 2)"));
 }
 
+TEST_P(DeviceFailuresTest, of_several_ranks_that_wait_one_finds_out_who_is_missing) {
+  for (const std::string scenario : {"late ", "unstarted "}) {
+    const Outcome outcome =
+        run_on_ranks(4, SIDESTREAM_DEVICE_FAILURE_PROGRAM, scenario + GetParam());
+
+    EXPECT_EQ(times_in(outcome.output, "FAILED(6)"), 1u) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("missing: rank 1 on "));
+  }
+}
+
 TEST_P(DeviceFailuresTest, failure_of_a_peer_reaches_a_rank_that_waits_for_its_device) {
   const Outcome outcome = run("announces");
 

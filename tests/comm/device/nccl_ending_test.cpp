@@ -78,7 +78,7 @@ TEST_F(NcclEndingTest, watchdog_takes_nothing_from_calls_that_come_meanwhile) {
       0,
       {.async_error = [] { return std::string(); },
        .peer_failure = [] { return std::optional<PeerFailure>(); },
-       .missing = [](std::uint64_t) { return std::string("rank 1"); },
+       .peers = nullptr,
        .on_start = {},
        .on_failure =
            [&](const std::string&) {

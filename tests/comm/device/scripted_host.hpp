@@ -22,6 +22,8 @@ struct HostRecord {
   bool gone = false;
   std::optional<PeerFailure> peer_failure;
   std::string missing;                                // what describe_missing says
+  std::vector<std::string> asked;                     // "everyone", "again"
+  bool may_speak = true;                              // of a deadline
   std::vector<std::uint64_t> started;                 // what this rank has noted
   std::optional<std::chrono::milliseconds> deadline;  // of the last exchange, where it had its own
 };
@@ -33,10 +35,23 @@ class ScriptedProgress final : public PeerProgress {
     const std::lock_guard lock(record_->mutex);
     record_->started.push_back(sequence);
   }
-  void ask_everyone() noexcept override {}
+  void ask_everyone() noexcept override { note_question("everyone"); }
+  void ask_again() noexcept override { note_question("again"); }
+  std::chrono::milliseconds time_to_answer() const noexcept override {
+    return std::chrono::milliseconds(5);
+  }
+  bool may_speak(std::chrono::nanoseconds) noexcept override {
+    const std::lock_guard lock(record_->mutex);
+    return record_->may_speak;
+  }
   std::string describe_missing(std::uint64_t) const override { return record_->missing; }
 
  private:
+  void note_question(const char* question) {
+    const std::lock_guard lock(record_->mutex);
+    record_->asked.emplace_back(question);
+  }
+
   std::shared_ptr<HostRecord> record_;
 };
 
