@@ -9,6 +9,7 @@
 #include "comm/more_time.hpp"
 #include "comm/reduce.hpp"
 #include "core/base/error.hpp"
+#include "core/base/warning.hpp"
 
 namespace sidestream::comm {
 namespace {
@@ -125,8 +126,20 @@ void NcclCommunicator::watch() {
       config_.watch_interval);
 }
 
+bool NcclCommunicator::ends_well() const noexcept {
+  if (watchdog_->failed() || announced_ || std::uncaught_exceptions() > 0) return false;
+  try {
+    watchdog_->finish();
+    return true;
+  } catch (const std::exception& error) {
+    core::print_warning("this rank has left the program: " + std::string(error.what()));
+    return false;
+  }
+}
+
+// What the device has in flight uses the windows, which NCCL unmaps at once.
 NcclCommunicator::~NcclCommunicator() {
-  const bool orderly = !watchdog_->failed() && std::uncaught_exceptions() == 0;
+  const bool orderly = ends_well();
   watchdog_.reset();
   orderly ? windows_->remove_all() : link_->abort();  // before their memory goes
 }
@@ -152,6 +165,7 @@ void NcclCommunicator::barrier(const CollectiveOptions& options) {
 }
 
 void NcclCommunicator::leave() {
+  if (!announced_) watchdog_->finish();
   on_host([](Communicator& ranks) { ranks.leave(); });
 }
 
@@ -161,6 +175,7 @@ std::vector<std::string> NcclCommunicator::exchange(std::string_view mine,
 }
 
 void NcclCommunicator::announce_failure(std::string_view message) noexcept {
+  announced_ = true;
   host().announce_failure(message);
   link_->abort();  // what waits for this rank on the device would wait for ever
 }

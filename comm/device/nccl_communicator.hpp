@@ -52,6 +52,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   // Those of the host, but that a failure of NCCL is thrown as what it is: the host knows it only
   // as something that this rank has told its peers.
   void barrier(const CollectiveOptions& options) override;
+  // Waits for what the device still has to do with the peers, and throws what becomes of it.
   void leave() override;
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override;
@@ -105,6 +106,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   void connect();
   std::string first_problem_of_all(const std::string& mine);
   void watch();
+  bool ends_well() const noexcept;
   void on_failure(const std::string& message);
 
   NcclConfig config_;
@@ -115,6 +117,7 @@ class NcclCommunicator final : public DeviceCommunicator, private CollectiveCapt
   std::unique_ptr<nccl::Watchdog> watchdog_;
   std::unique_ptr<nccl::Windows> windows_;
   std::uint64_t sequence_ = 0;
+  std::atomic<bool> announced_{false};  // the caller has told the peers that this rank stops
   bool captures_ = false;
   Captured captured_;
 };

@@ -11,6 +11,7 @@ namespace {
 constexpr std::chrono::microseconds kBetweenLooksAtEvents{20};
 constexpr std::chrono::milliseconds kTimeToNameAPeer{1000};
 constexpr std::chrono::milliseconds kBetweenLooksAtPeers{5};
+constexpr std::chrono::milliseconds kBetweenLooksAtTheEnd{1};
 
 }  // namespace
 
@@ -37,6 +38,11 @@ void Watchdog::add(std::shared_ptr<DeviceOperation> operation) {
 
 void Watchdog::rethrow_failure() const {
   if (state_.load(std::memory_order_acquire) != State::kRuns) throw_first();
+}
+
+void Watchdog::finish() const {
+  while (!idle()) std::this_thread::sleep_for(kBetweenLooksAtTheEnd);
+  rethrow_failure();
 }
 
 bool Watchdog::idle() const {

@@ -87,6 +87,10 @@ class Watchdog {
   // Blocks the calling thread until the event is done; looks for failures meanwhile.
   void wait(const cuda::OwnedEvent& event) const;
 
+  // Blocks the calling thread until all that was added is done: who orders streams by it may never
+  // have waited. Throws the first failure; a peer that fails and a deadline end this, too.
+  void finish() const;
+
   bool idle() const;
 
  private:

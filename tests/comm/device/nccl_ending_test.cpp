@@ -125,5 +125,75 @@ TEST_F(NcclEndingTest, launch_that_hangs_keeps_neither_the_deadline_nor_the_mess
   driver->release();
 }
 
+// As weights that no forward has waited for: the streams are in order, and no host waits.
+struct NcclEndOfGatherTest : NcclEndingTest {
+  std::unique_ptr<NcclCommunicator> communicator = make(1000ms, 2);
+  std::shared_ptr<std::byte> weights = communicator->allocate_registered(4096);
+
+  void gather(std::chrono::milliseconds deadline) {
+    driver->hold();
+    communicator
+        ->all_gather(weights.get(), weights.get(), 512, core::DType::kFloat32,
+                     {.after = compute, .deadline = deadline})
+        .wait_on(compute);
+  }
+  void fail_a_peer() const {
+    const std::lock_guard lock(record->mutex);
+    record->peer_failure = {.text = "rank 1 has died", .is_gone = true};
+  }
+};
+
+TEST_F(NcclEndOfGatherTest, windows_stay_registered_while_the_device_uses_them) {
+  gather(10min);
+
+  std::jthread end([this] { communicator.reset(); });
+  std::this_thread::sleep_for(50ms);
+
+  EXPECT_EQ(api->windows, 1);
+  driver->release();
+  end.join();
+  EXPECT_EQ(api->windows, 0);
+  EXPECT_EQ(api->finalized, 1);
+}
+
+TEST_F(NcclEndOfGatherTest, end_does_not_wait_for_a_peer_that_fails_meanwhile) {
+  gather(10min);
+
+  std::jthread end([this] { communicator.reset(); });
+  fail_a_peer();
+  end.join();
+
+  EXPECT_EQ(api->aborted, 1);
+  EXPECT_EQ(api->finalized, 0);
+  EXPECT_EQ(api->windows, 1) << "the abort has them";
+}
+
+TEST_F(NcclEndOfGatherTest, rank_leaves_when_its_device_needs_the_peers_no_more) {
+  gather(10min);
+
+  std::jthread leaving([this] { communicator->leave(); });
+  std::this_thread::sleep_for(50ms);
+
+  EXPECT_EQ(record->left, 0);
+  driver->release();
+  leaving.join();
+  EXPECT_EQ(record->left, 1);
+}
+
+TEST_F(NcclEndOfGatherTest, failure_of_what_nobody_waited_for_is_thrown_by_leave) {
+  gather(50ms);
+
+  EXPECT_THAT(words_of([this] { communicator->leave(); }), HasSubstr("not finished after 50 ms"));
+}
+
+TEST_F(NcclEndOfGatherTest, rank_that_has_told_of_its_failure_leaves_at_once) {
+  gather(10min);
+
+  communicator->announce_failure("out of data");
+
+  EXPECT_EQ(words_of([this] { communicator->leave(); }), "");
+  EXPECT_EQ(record->left, 1);
+}
+
 }  // namespace
 }  // namespace sidestream::comm

@@ -2,6 +2,7 @@
 // fail.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -20,6 +21,7 @@ struct HostRecord {
   std::mutex mutex;
   std::vector<std::string> announced;
   bool gone = false;
+  std::atomic<int> left{0};
   std::optional<PeerFailure> peer_failure;
   std::string missing;                                // what describe_missing says
   std::vector<std::string> asked;                     // "everyone", "again"
@@ -89,7 +91,7 @@ class ScriptedHost final : public Communicator {
     return alone_.broadcast(data, count, dtype, 0, options);
   }
   void barrier(const CollectiveOptions&) override { refuse_after_announcement(); }
-  void leave() override { refuse_after_announcement(); }
+  void leave() override { ++record_->left; }  // does nothing after an announcement
   std::vector<std::string> exchange(std::string_view mine,
                                     const CollectiveOptions& options) override {
     refuse_after_announcement();
