@@ -49,10 +49,10 @@ std::optional<std::int64_t> step_of(std::string_view name) {
   return folder_name(step) == whole ? std::optional(step) : std::nullopt;
 }
 
-bool is_leftover(std::string_view name) {
+bool is_leftover(std::string_view name, Leftovers which) {
   return name.starts_with(kPrefix) &&
          (name.ends_with(kPendingSuffix) || name.ends_with(kTrashSuffix) ||
-          name.ends_with(kReplacedSuffix));
+          (which == Leftovers::kAll && name.ends_with(kReplacedSuffix)));
 }
 
 // Turns the errors of the standard library and of core/base into the class of this folder.
@@ -231,11 +231,11 @@ fs::path CheckpointStore::pending_folder(std::int64_t step) const {
   return folder_ / (folder_name(step) + std::string(kPendingSuffix));
 }
 
-std::size_t CheckpointStore::remove_leftovers(const Warn& warn) const {
+std::size_t CheckpointStore::remove_leftovers(const Warn& warn, Leftovers which) const {
   return as_checkpoint_error([&] {
     std::size_t count = 0;
     for (const fs::path& folder : folders_in(folder_)) {
-      if (!is_leftover(folder.filename().string()) || give_name_back(folder)) continue;
+      if (!is_leftover(folder.filename().string(), which) || give_name_back(folder)) continue;
       count += removed(folder, warn, [](const fs::path& one) { fs::remove_all(one); });
     }
     return count;

@@ -39,6 +39,9 @@ struct NewestCheckpoint {
   std::vector<SkippedCheckpoint> skipped;  // newer ones that did not verify, newest first
 };
 
+// Halves of saves and removals: every checkpoint keeps the name by which it was found.
+enum class Leftovers { kAll, kHalves };
+
 class CheckpointStore {
  public:
   using Warn = std::function<void(const std::string&)>;
@@ -53,7 +56,7 @@ class CheckpointStore {
   // Rank 0, at start and under the run directory's lock: removes what runs that died left
   // half-written, and finishes what they had begun. Returns the number of folders that are gone;
   // `warn` hears of those that cannot be removed. Throws CheckpointError.
-  std::size_t remove_leftovers(const Warn& warn = {}) const;
+  std::size_t remove_leftovers(const Warn& warn = {}, Leftovers which = Leftovers::kAll) const;
 
   // Rank 0: makes the empty folder for a save. Throws CheckpointError with the system's text.
   void begin(std::int64_t step) const;

@@ -111,8 +111,9 @@ core::UniqueFd take_lock(const RunPaths& paths, const std::string& owner, std::s
                     paths.root().string(), content_of(lock.get())));
   }
   // For people, and for hold(); the lock itself ends with the process, so a stale text does no
-  // harm.
-  if (::ftruncate(lock.get(), 0) != 0 || ::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0) {
+  // harm. Written over it, for which a full disk has room.
+  if (::pwrite(lock.get(), owner.data(), owner.size(), 0) < 0 ||
+      ::ftruncate(lock.get(), static_cast<off_t>(owner.size())) != 0) {
     throw system_error(called, "cannot write", paths.lock());
   }
   return lock;
@@ -170,15 +171,18 @@ bool RunDirectory::is_used(const RunPaths& paths) {
   return has_files || has_checkpoints(paths.checkpoints());
 }
 
-RunDirectory::RunDirectory(const fs::path& root, UsedRun used, std::string_view called)
+RunDirectory::RunDirectory(const fs::path& root, UsedRun used, std::string_view called,
+                           const MakeRoom& make_room)
     : paths_(root), called_(called), lock_text_(owner_text()) {
-  claim(used);
+  claim(used, make_room);
 }
 
-void RunDirectory::claim(UsedRun used) {
+void RunDirectory::claim(UsedRun used, const MakeRoom& make_room) {
   const fs::path& root = paths_.root();
   create_folder(root, called_);
-  probe_writing(root, called_);
+  // Where no run has been, nothing of one is in the way, and this says best what is.
+  const bool is_new = !core::is_there(paths_.lock());
+  if (is_new) probe_writing(root, called_);
   refuse_what_is_not_of_a_run(paths_, called_);
   lock_ = take_lock(paths_, lock_text_, called_);
   if (used == UsedRun::kRefuse && is_used(paths_)) {
@@ -187,6 +191,8 @@ void RunDirectory::claim(UsedRun used) {
                     "another {0}.",
                     called_, root.string()));
   }
+  if (make_room) make_room(paths_);
+  if (!is_new) probe_writing(root, called_);
   root_ = open_folder(root, called_);
   make_checkpoints_folder();
 }
@@ -223,7 +229,7 @@ std::optional<std::string> RunDirectory::hold() {
   try {
     if (!has_root) {
       lock_.reset();
-      claim(UsedRun::kContinue);
+      claim(UsedRun::kContinue, {});
     } else {
       make_checkpoints_folder();
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,12 +44,16 @@ enum class UsedRun { kRefuse, kContinue };
 // destruction.
 class RunDirectory {
  public:
+  using MakeRoom = std::function<void(const RunPaths& paths)>;
+
   // Throws ConfigError when it cannot be created or written (the system's text), something that
   // it writes into is a link, another process holds the lock (its text), or it has been used and
   // `used` is kRefuse (the message names --resume auto). `called`: what people choose the folder
-  // by, as messages begin with it.
+  // by, as messages begin with it. `make_room`: removes what an earlier run has left unfinished,
+  // which on a full disk may be all that stands in the way; with the lock, before anything new is
+  // written.
   RunDirectory(const std::filesystem::path& root, UsedRun used,
-               std::string_view called = "--run-dir");
+               std::string_view called = "--run-dir", const MakeRoom& make_room = {});
 
   const RunPaths& paths() const noexcept { return paths_; }
 
@@ -62,7 +67,7 @@ class RunDirectory {
   static bool is_used(const RunPaths& paths);
 
  private:
-  void claim(UsedRun used);
+  void claim(UsedRun used, const MakeRoom& make_room);
   void make_checkpoints_folder();
   void hold_lock();
 

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "core/checkpoint/checkpoint_store.hpp"
+
 namespace sidestream::checkpoint {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr const char* kTemporary = R"(\.tmp\.([0-9]+|.+\.[0-9a-f]{16}))";
 // write_file_atomically(), files of traces, LibTorch's own.
 const std::regex& unfinished() {
   static const std::regex pattern(std::string(".*") + kTemporary +
-                                  R"(|.*\.partial|\.raw_[0-9]+\.json)");
+                                  R"(|.*\.partial|\.raw_[0-9]+\.json(\.tmp)?)");
   return pattern;
 }
 
@@ -58,7 +60,7 @@ std::size_t remove_run_leftovers(const RunPaths& paths) noexcept {
       gone += remove_matching<fs::directory_iterator>(folder, probes());
     for (const fs::path& folder : {paths.flight(), paths.traces()})
       gone += remove_matching<fs::recursive_directory_iterator>(folder, unfinished());
-    return gone;
+    return gone + CheckpointStore(paths.checkpoints()).remove_leftovers({}, Leftovers::kHalves);
   } catch (const std::exception&) {
     return 0;
   }

@@ -8,8 +8,9 @@
 
 namespace sidestream::checkpoint {
 
-// By who holds the run directory. What cannot be removed stays: it is only in the way of tidiness.
-// Checkpoints have theirs in CheckpointStore. Returns how many have gone.
+// By who holds the run directory, also before it reads a checkpoint: halves of those go, and what
+// may still get its name back is left to CheckpointStore. What cannot be removed stays: it is only
+// in the way of tidiness. Returns how many files and folders have gone.
 std::size_t remove_run_leftovers(const RunPaths& paths) noexcept;
 
 }  // namespace sidestream::checkpoint

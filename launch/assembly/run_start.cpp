@@ -291,10 +291,10 @@ std::unique_ptr<checkpoint::RunDirectory> claim_run_directory(
   std::unique_ptr<checkpoint::RunDirectory> directory;
   agree_on_setup(session, options, [&] {
     if (!session.is_first_rank()) return;
-    directory = std::make_unique<checkpoint::RunDirectory>(options.run_dir,
-                                                           used_run_policy(options, resume_from));
+    directory = std::make_unique<checkpoint::RunDirectory>(
+        options.run_dir, used_run_policy(options, resume_from), "--run-dir",
+        checkpoint::remove_run_leftovers);
     require_as_it_was(options, saved);
-    checkpoint::remove_run_leftovers(directory->paths());
     const std::string text = config_text(options);
     if (resume_from) note_changes(run_of(*resume_from).config(), text, notes);
     core::write_file_atomically(directory->paths().config(), text);

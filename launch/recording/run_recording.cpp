@@ -13,9 +13,9 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/warning.hpp"
+#include "launch/recording/raw_file.hpp"
 #include "launch/recording/recording_file.hpp"
 #include "launch/recording/recording_losses.hpp"
-#include "launch/recording/window_file.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -156,20 +156,6 @@ void RunRecording::answer_after_step(int request) {
   if (!folder.empty()) parts_.say("asked to, and wrote what was recorded so far: " + folder);
 }
 
-namespace {
-
-// PyTorch's profiler warns and goes on where it cannot write.
-void check_is_there(const std::filesystem::path& raw) {
-  if (std::filesystem::exists(raw)) return;
-  std::error_code error;
-  const auto space = std::filesystem::space(raw.parent_path(), error);
-  constexpr std::uintmax_t kTooLittle = 1u << 20;
-  errno = !error && space.available < kTooLittle ? ENOSPC : EIO;
-  core::fail_to_write("PyTorch's profiler could not write", raw);
-}
-
-}  // namespace
-
 void RunRecording::went_back(std::int64_t step) {
   if (!in_window_) return;
   in_window_ = false;
@@ -191,35 +177,56 @@ void RunRecording::end_window(std::int64_t step) {
   const record::Recording recording = recorder_.take();
   if (!options_.whole_run()) recorder_.keep(record::Keeping::kOff);
   const TracePlace place = trace_place(parts_.run_dir, origin_, step);
-  make_folder(place.folder);
-  const std::filesystem::path raw = place.folder / fmt::format(".raw_{:05}.json", origin_.rank);
-  const kineto::KinetoNotes notes = kineto_->stop(raw);
-  check_is_there(raw);
+  const RawFile raw(place.folder / fmt::format(".raw_{:05}.json", origin_.rank));
+  const std::string name = fmt::format("the timeline of the steps up to {}", step);
+  kineto::KinetoNotes notes;
+  const bool has_raw = attempt(name, [&] {
+    make_folder(place.folder);
+    notes = kineto_->stop(raw.path());
+    raw.require();
+  });
   kineto_.reset();
   sample_clocks(parts_.communicator, clocks_);
   const record::SystemSamples samples = samples_until(recording.end.monotonic_ns);
   note_lost(recording, samples);
-  std::unique_lock lock(files_);
-  const WrittenWindow written = write_window({.raw_file = raw,
-                                              .notes = notes,
-                                              .recording = recording,
-                                              .names = recorder_.names(),
-                                              .samples = samples,
-                                              .modules = options_.modules,
-                                              .figures = figures(Profiler::kOn)},
-                                             origin_, place.file);
-  std::error_code ignored;
-  std::filesystem::remove(raw, ignored);
-  lock.unlock();
-  write_clock_file(place.folder);
+  WrittenWindow written;
+  const auto write = [&] {
+    const std::lock_guard lock(files_);
+    written = write_window({.raw_file = raw.path(),
+                            .notes = notes,
+                            .recording = recording,
+                            .names = recorder_.names(),
+                            .samples = samples,
+                            .modules = options_.modules,
+                            .figures = figures(Profiler::kOn)},
+                           origin_, place.file);
+  };
+  const bool is_written = has_raw && attempt(name, write);
+  raw.remove();
+  write_clock_file(is_written ? place.folder : std::filesystem::path());
   if (options_.whole_run()) sample_clocks(parts_.communicator, clocks_);
+  ++windows_;
+  if (is_written) tell_of_window(step, place, written);
+}
+
+void RunRecording::tell_of_window(std::int64_t step, const TracePlace& place,
+                                  const WrittenWindow& written) const {
   parts_.say(fmt::format("wrote the timeline of the steps up to {}: {}", step,
                          place.folder.lexically_relative(parts_.run_dir).string()));
-  ++windows_;
   if (options_.wants_modules() && !written.any_layer && windows_ == 1)
     parts_.say(fmt::format(
         "--profile-modules={}: no layer has such a name{}", options_.modules,
         written.other_layer.empty() ? "" : "; they are called like " + written.other_layer));
+}
+
+bool RunRecording::attempt(const std::string& name, const std::function<void()>& write) {
+  try {
+    write();
+    return true;
+  } catch (const core::Error& error) {
+    core::print_warning(fmt::format("{} is not written: {}", name, error.what()));
+    return false;
+  }
 }
 
 trace::RunFigures RunRecording::figures(Profiler profiler) const {
@@ -236,14 +243,19 @@ trace::RunFigures RunRecording::figures(Profiler profiler) const {
 
 void RunRecording::write_clock_file(const std::filesystem::path& folder) {
   const std::string text = gather_clock_text(parts_.communicator, std::exchange(clocks_, {}));
-  if (!text.empty()) core::write_file_atomically(folder / "clock.json", text);
+  if (text.empty() || folder.empty()) return;
+  attempt("how the clocks of the ranks stand",
+          [&] { core::write_file_atomically(folder / "clock.json", text); });
 }
 
 std::filesystem::path RunRecording::write_since_last(Profiler profiler) {
   const std::lock_guard lock(files_);
-  const TracePlace place = trace_place(parts_.run_dir, origin_, recorder_.step());
-  take_file(profiler)(place);
-  return place.folder;
+  const std::int64_t step = recorder_.step();
+  const TracePlace place = trace_place(parts_.run_dir, origin_, step);
+  const auto file = take_file(profiler);
+  const bool is_written =
+      attempt(fmt::format("what was recorded up to step {}", step), [&] { file(place); });
+  return is_written ? place.folder : std::filesystem::path();
 }
 
 std::function<void(const TracePlace&)> RunRecording::take_file(Profiler profiler) {
@@ -269,8 +281,9 @@ void RunRecording::finish() {
     sample_clocks(parts_.communicator, clocks_);
     const std::filesystem::path folder = write_since_last(Profiler::kOff);
     write_clock_file(folder);
-    parts_.say(fmt::format("wrote what was recorded: {}",
-                           folder.lexically_relative(parts_.run_dir).string()));
+    if (!folder.empty())
+      parts_.say(fmt::format("wrote what was recorded: {}",
+                             folder.lexically_relative(parts_.run_dir).string()));
   }
   say_what_was_lost();
   if (const auto cost = cost_.share()) {

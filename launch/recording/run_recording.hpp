@@ -29,6 +29,7 @@
 #include "launch/recording/profile_cost.hpp"
 #include "launch/recording/profile_plan.hpp"
 #include "launch/recording/trace_origin.hpp"
+#include "launch/recording/window_file.hpp"
 #include "launch/watch/background_task.hpp"
 #include "profiling/record/background_sampler.hpp"
 #include "profiling/record/process_recorder.hpp"
@@ -61,15 +62,15 @@ class RunRecording {
   RunRecording(const RunRecording&) = delete;
   RunRecording& operator=(const RunRecording&) = delete;
 
-  // Around every step, on one thread. Collective where a window begins or ends. Throw core::Error
-  // when a file cannot be written.
+  // Around every step, on one thread. Collective where a window begins or ends. A file that cannot
+  // be written is a warning, and the run goes on without it.
   void before(std::int64_t step);
   void after(std::int64_t step, std::int64_t step_ns, std::int64_t data_wait_ns);
   // After the last step; collective.
   void finish();
   // Training goes on from this step, before those of a window that is open: what that has seen is
-  // dropped, for it would be neither those steps nor those that follow. Collective, and throws as
-  // they do: a recording of the whole run is written.
+  // dropped, for it would be neither those steps nor those that follow. Collective: a recording of
+  // the whole run is written.
   void went_back(std::int64_t step);
 
   // Writes what is in the recorder now; any thread, also while a collective hangs. Comes back
@@ -83,8 +84,14 @@ class RunRecording {
   void end_window(std::int64_t step);
   enum class Profiler { kOff, kOn };
   trace::RunFigures figures(Profiler profiler) const;
+  void tell_of_window(std::int64_t step, const TracePlace& place,
+                      const WrittenWindow& written) const;
+  // Whether it was written; a warning otherwise. `write` must not communicate: other ranks may have
+  // room.
+  static bool attempt(const std::string& name, const std::function<void()>& write);
+  // Collective, also for a rank without a folder to write to (an empty path).
   void write_clock_file(const std::filesystem::path& folder);
-  // Profiler: whether the steps since then had it.
+  // Profiler: whether the steps since then had it. The folder; empty: it was not written.
   std::filesystem::path write_since_last(Profiler profiler);
   // Takes what is in the recorder; the file of it owns what it needs, for whoever writes it.
   std::function<void(const TracePlace& place)> take_file(Profiler profiler);
@@ -110,7 +117,7 @@ class RunRecording {
   ProfileCost cost_;
   ProfileCost record_cost_;  // of the light recorder, where it keeps every second step
   std::atomic<bool> in_window_{false};
-  int windows_ = 0;                            // written
+  int windows_ = 0;                            // that have ended
   std::atomic<std::uint64_t> dropped_{0};      // ranges that found no room
   std::atomic<std::uint64_t> room_needed_{0};  // in which they would have; 0: not for want of it
   std::atomic<std::uint64_t> dropped_samples_{0};

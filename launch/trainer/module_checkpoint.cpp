@@ -81,8 +81,8 @@ class ModuleCheckpoint::Impl {
       if (!is_first_rank()) return;
       wait_for_start_before(folder);
       directory_ = std::make_unique<checkpoint::RunDirectory>(
-          folder, checkpoint::UsedRun::kContinue, "folder");
-      store_.remove_leftovers(core::print_warning);
+          folder, checkpoint::UsedRun::kContinue, "folder",
+          [&](const auto&) { store_.remove_leftovers(core::print_warning); });
     });
   }
 

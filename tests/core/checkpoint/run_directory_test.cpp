@@ -197,7 +197,8 @@ TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
       root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
       root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.host.fedcba9876543210",
       root_ / "trace" / "steps" / "rank_00000.json.gz.partial",
-      root_ / "trace" / "steps" / ".raw_00003.json"};
+      root_ / "trace" / "steps" / ".raw_00003.json",
+      root_ / "trace" / "steps" / ".raw_00003.json.tmp"};
   const std::vector<fs::path> others = {root_ / "run.json",
                                         root_ / "notes.tmp.1",
                                         root_ / "notes.tmp.host.0123456789abcdef",
@@ -218,6 +219,49 @@ TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
   for (const fs::path& file : others) EXPECT_TRUE(fs::exists(file)) << file;
   EXPECT_TRUE(fs::exists(root_ / "trace" / "link.partial"));
   EXPECT_EQ(remove_run_leftovers(RunPaths(root_ / "absent")), 0U);
+}
+
+TEST_F(RunDirectoryTest, halves_of_saves_go_and_checkpoints_keep_their_names) {
+  const RunDirectory run(root_, UsedRun::kRefuse);
+  for (const char* name : {"step_00000009.pending", "step_00000006.trash"})
+    fs::create_directories(root_ / "checkpoints" / name / "inside");
+  const std::vector<fs::path> others = {root_ / "checkpoints" / "step_00000003.replaced",
+                                        root_ / "checkpoints" / "step_00000001",
+                                        root_ / "checkpoints" / "mine.pending"};
+  for (const fs::path& folder : others) fs::create_directories(folder);
+
+  EXPECT_EQ(remove_run_leftovers(run.paths()), 2U);
+
+  for (const fs::path& folder : others) EXPECT_TRUE(fs::exists(folder)) << folder;
+}
+
+TEST_F(RunDirectoryTest, room_is_made_with_the_lock_and_before_anything_is_written) {
+  { const RunDirectory before(root_, UsedRun::kRefuse); }
+  fs::remove(root_ / "checkpoints");
+  std::string refusal;
+  bool is_first = false;
+
+  const RunDirectory run(root_, UsedRun::kContinue, "--run-dir", [&](const RunPaths& paths) {
+    refusal = error_of(paths.root(), UsedRun::kContinue);
+    is_first = !fs::exists(paths.checkpoints());
+  });
+
+  EXPECT_THAT(refusal, HasSubstr("is in use by"));
+  EXPECT_TRUE(is_first);
+}
+
+// Nobody but who has the lock may take them for its own.
+TEST_F(RunDirectoryTest, no_room_is_made_in_a_folder_that_is_refused) {
+  { const RunDirectory before(root_, UsedRun::kRefuse); }
+  core::write_file_atomically(root_ / "metrics.jsonl", "{}\n");
+  bool is_asked = false;
+  const auto ask = [&](const RunPaths&) { is_asked = true; };
+
+  EXPECT_THROW(RunDirectory(root_, UsedRun::kRefuse, "--run-dir", ask), core::ConfigError);
+  const RunDirectory owner(root_, UsedRun::kContinue);
+  EXPECT_THROW(RunDirectory(root_, UsedRun::kContinue, "--run-dir", ask), core::ConfigError);
+
+  EXPECT_FALSE(is_asked);
 }
 
 }  // namespace

@@ -84,6 +84,36 @@ def check_rollback(root, flags):
     check([line["step"] for line in metrics(kept)] == [*range(1, 420), *range(401, 1001)], [line["step"] for line in metrics(kept)])
 
 
+def check_timelines(root, flags):
+    """There is room for everything but the timelines of the profiler: each is a warning, the run goes on, and nothing unfinished stays."""
+    profile = ["--steps", "12", "--checkpoint-every", "5", "--profile", "wait=2,warmup=1,active=2,repeat=2"]
+    for more in [], ["--record", "on"]:
+        name = "-".join(["timelines", *more[1:]])
+        files = root / f"{name}.files"
+        output, left = in_own_file_system(root, name, flags + profile + more, "trace", "mount -t tmpfs -o size=32k tmpfs", "true", 0,
+                                          after=f"find {root / name}/trace -type f > {files}")
+        check(left == ["step_00000010", "step_00000012"], f"{left}\n{output}")
+        check("warning: the timeline of the steps up to 10 is not written" in output and "No space left on device" in output, output)
+        unfinished = [file for file in files.read_text().splitlines() if not file.endswith((".gz", "clock.json"))]
+        check(unfinished == [], f"left unfinished: {unfinished}")
+
+
+def check_leftovers(root, flags):
+    """All the room is taken by what a run that was killed has left unfinished: the next start removes it before it looks for room."""
+    first = " ".join(map(str, [BINARY, "train", *flags, "--steps", "4", "--run-dir"]))
+    fill = "dd if=/dev/zero bs=64k of"
+    prepare = f"""fill() {{
+  mount -t tmpfs -o size=64m tmpfs $1 && {first} $1 || return 1
+  mkdir -p $1/trace/step_00000003 $1/checkpoints/step_00000003.pending
+  {fill}=$1/checkpoints/step_00000003.pending/half count=64 2> /dev/null || return 1
+  {fill}=$1/trace/step_00000003/.raw_00000.json.tmp 2> /dev/null
+  [ $(df --output=avail $1 | tail -1) -eq 0 ]
+}}
+fill"""
+    output, left = in_own_file_system(root, "leftovers", flags + ["--steps", "8"], ".", prepare, "true", 0)
+    check(left == ["step_00000004", "step_00000008"], f"{left}\n{output}")
+
+
 def check_unwritable(root, flags):
     folder = root / "unwritable"
     folder.mkdir()
@@ -135,6 +165,8 @@ def main():
         check_checkpoints(root, flags)
         check_records(root, flags)
         check_rollback(root, flags)
+        check_timelines(root, flags)
+        check_leftovers(root, flags)
         check_unwritable(root, flags)
         check_folder_of_one_host(root, flags)
         check_shared_memory(root, flags)
