@@ -1,7 +1,5 @@
 #include "launch/reporting/progress_reporter.hpp"
 
-#include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/base/printable.hpp"
 #include "launch/reporting/progress_text.hpp"
 
@@ -14,15 +12,6 @@ constexpr std::string_view kClearLine = "\r\033[K";
 }  // namespace
 
 ProgressReporter::~ProgressReporter() { finish(); }
-
-void ProgressReporter::show(const std::string& text) noexcept {
-  if (screen_gone_) return;
-  try {
-    core::write_all(options_.terminal.fd, text, "standard output");
-  } catch (const core::Error&) {
-    screen_gone_ = true;
-  }
-}
 
 void ProgressReporter::update(const StepMetrics& metrics, Importance importance) {
   const TimePoint now = std::chrono::steady_clock::now();
@@ -47,7 +36,7 @@ void ProgressReporter::warn(std::string_view text) {
 void ProgressReporter::finish() {
   if (bar_visible_) {
     draw();
-    show("\n");
+    screen_.write("\n");
   }
   bar_visible_ = false;
   latest_.reset();
@@ -58,7 +47,7 @@ void ProgressReporter::finish() {
 void ProgressReporter::print_above(const std::string& text) {
   std::string out = bar_visible_ ? std::string(kClearLine) : std::string();
   out += text + "\n";
-  show(out);
+  screen_.write(out);
   if (bar_visible_) draw();
 }
 
@@ -67,7 +56,7 @@ void ProgressReporter::draw() {
                        .color = options_.terminal.color,
                        .utf8 = options_.terminal.utf8};
   const std::string bar = progress_bar(*latest_, options_.total_steps, style);
-  show(std::string(kClearLine) + bar);
+  screen_.write(std::string(kClearLine) + bar);
   bar_visible_ = true;
 }
 

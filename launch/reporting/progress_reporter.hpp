@@ -7,7 +7,7 @@
 //   progress.finish();                               // leaves the last state and an empty line
 //   start
 // One thread at a time. A screen that is gone (closed terminal, full disk) ends the output, never
-// the training.
+// the training; one that nobody reads at the moment (Ctrl-S) misses lines.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "launch/reporting/screen.hpp"
 #include "launch/reporting/step_metrics.hpp"
 #include "launch/reporting/terminal.hpp"
 
@@ -35,7 +36,8 @@ struct ProgressOptions {
 
 class ProgressReporter {
  public:
-  explicit ProgressReporter(ProgressOptions options) : options_(options) {}
+  explicit ProgressReporter(ProgressOptions options)
+      : options_(options), screen_(options_.terminal.fd) {}
   ~ProgressReporter();  // as finish()
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
@@ -52,14 +54,13 @@ class ProgressReporter {
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  void show(const std::string& text) noexcept;
   void print_above(const std::string& text);
   void draw();
 
   ProgressOptions options_;
+  Screen screen_;
   std::optional<StepMetrics> latest_;  // what the bar shows, drawn or about to be
   bool bar_visible_ = false;
-  bool screen_gone_ = false;
   std::optional<TimePoint> last_shown_;
 };
 

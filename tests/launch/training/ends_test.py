@@ -1,10 +1,14 @@
-"""How a run ends when a rank throws, exits, runs out of memory or of files, or hangs beside a step; and signals that come while it
+"""How a run ends when a rank throws, exits, runs out of memory or of files, or hangs beside a step, or nobody reads what it shows; and signals that come while it
 evaluates or saves: the documented code, one message, and a run directory that goes on."""
 
+import fcntl
 import os
+import pty
 import re
 import signal
+import subprocess
 import tempfile
+import termios
 import time
 
 import pathlib
@@ -12,12 +16,17 @@ import pathlib
 from support import (BINARY, BUILD, ROOT, TINY, check, checkpoint, completed, environment, faulty_environment, make_data, messages_of,
                      metrics, mpirun, processes_of_ranks, running, train, wait_for_step, with_own_shared_memory, workspace)
 
-OTHER, MEMORY, COLLECTIVE, ASKED, KILLED = 1, 8, 6, 75, 137
+OTHER, COLLECTIVE, MEMORY, ASKED, KILLED = 1, 6, 8, 75, 137
 
 
 def evaluating(flags):
     at = flags.index("--eval-every") + 1
     return [*flags[:at], "4", *flags[at + 1:]]
+
+
+def with_steps(flags, steps):
+    at = flags.index("--steps") + 1
+    return [*flags[:at], str(steps), *flags[at + 1:]]
 
 
 def ends(root, name, inject, flags, code, words, ranks=2, prefix=()):
@@ -67,6 +76,29 @@ def check_too_few_files(root, flags):
     ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
 
 
+def check_unread_output(root, flags):
+    """Ctrl-S on the terminal, or a pipe that nobody empties: the run goes on, and ends as if somebody had looked."""
+    short = with_steps(flags, 100) + ["--timeout-step", "3"]
+    primary, secondary = pty.openpty()
+    termios.tcflow(secondary, termios.TCOOFF)
+    ends_unread(root / "stopped", short, secondary)
+    termios.tcflow(secondary, termios.TCOON)
+    for end in primary, secondary:
+        os.close(end)
+    read, written = os.pipe()
+    os.write(written, b"-" * fcntl.fcntl(written, fcntl.F_GETPIPE_SZ))
+    ends_unread(root / "unread", short, written)
+    for end in read, written:
+        os.close(end)
+
+
+def ends_unread(run_dir, flags, stdout):
+    command = [str(word) for word in [BINARY, "train", "--run-dir", run_dir, *flags]]
+    done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, env=environment() | {"TERM": "xterm"}, timeout=120, text=True)
+    check(done.returncode == 0, f"{run_dir.name}: {done.returncode}\n{done.stderr}")
+    check(len(metrics(run_dir)) == 100, f"{run_dir.name}: steps are missing")
+
+
 def asked_during(root, name, inject, flags, wait, ranks):
     run_dir = root / f"{name}-{ranks}"
     with running(mpirun(ranks, [BINARY, "train", "--run-dir", run_dir, *flags, "--inject", inject]), faulty_environment()) as process:
@@ -77,9 +109,7 @@ def asked_during(root, name, inject, flags, wait, ranks):
     check(process.returncode == ASKED, f"{name}: {process.returncode}\n{output}")
     last = metrics(run_dir)[-1]["step"]
     check((checkpoint(run_dir, last) / "manifest.json").exists(), f"{name}: no checkpoint of step {last}\n{output}")
-    at = flags.index("--steps")
-    without_steps = flags[:at] + flags[at + 2:]
-    train(ranks, run_dir, [*without_steps, "--resume", "auto", "--steps", str(last + 2)])
+    train(ranks, run_dir, [*with_steps(flags, last + 2), "--resume", "auto"])
     check([line["step"] for line in metrics(run_dir)] == list(range(1, last + 3)), f"{name}: steps are missing")
 
 
@@ -115,6 +145,7 @@ def main():
         check_dead_record(root, flags)
         check_no_memory(root, flags)
         check_too_few_files(root, flags)
+        check_unread_output(root, flags)
         check_killed_launcher(root, flags)
         for ranks in (1, 2):
             asked_during(root, "asked-in-eval", "slow:step=4,steps=1,at=evaluation,ms=3000", evaluating(flags), 3, ranks)
