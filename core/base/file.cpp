@@ -71,8 +71,9 @@ void FdTraits::close(int fd) noexcept { ::close(fd); }
 
 std::string system_error_text(std::string_view what, const std::filesystem::path& path,
                               int error_number) {
-  const char* const remedy =
-      error_number == EMFILE ? " (`ulimit -n` lets a process have more)" : "";
+  const char* const remedy = error_number == EMFILE  ? " (`ulimit -n` lets a process have more)"
+                             : error_number == EFBIG ? " (`ulimit -f` lets files be larger)"
+                                                     : "";
   return std::string(what) + " " + path.string() + ": " +
          std::generic_category().message(error_number) + remedy;
 }

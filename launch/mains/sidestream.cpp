@@ -8,6 +8,7 @@
 
 #include "core/base/bus_error.hpp"
 #include "core/base/current_folder.hpp"
+#include "core/base/file_size_limit.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/standard_streams.hpp"
 #include "launch/commands/commands.hpp"
@@ -50,6 +51,7 @@ __attribute__((section(".preinit_array"),
 
 int main(int argc, char** argv) {
   core::open_closed_streams();
+  core::report_file_size_limit();
   core::explain_bus_errors(launch::name_in_messages());
   try {
     const auto invocation =

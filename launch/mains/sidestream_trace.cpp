@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "core/base/bus_error.hpp"
+#include "core/base/file_size_limit.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/standard_streams.hpp"
 #include "launch/trace/trace_commands.hpp"
@@ -32,6 +33,7 @@ int run(const launch::TraceInvocation& invocation) {
 
 int main(int argc, char** argv) {
   core::open_closed_streams();
+  core::report_file_size_limit();
   core::explain_bus_errors("sidestream-trace");
   try {
     const auto invocation =

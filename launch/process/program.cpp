@@ -15,6 +15,7 @@
 #include "comm/exchange_values.hpp"
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/file_size_limit.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/warning.hpp"
 #include "launch/process/agreement.hpp"
@@ -105,6 +106,7 @@ void Session::end_hanging_rank(const std::string& message) const noexcept {
 
 int run_program(int& argc, char**& argv, const comm::CommunicatorConfig& config,
                 const ProgramBody& body) {
+  core::report_file_size_limit();
   std::unique_ptr<comm::MpiEnvironment> environment;
   try {
     environment = std::make_unique<comm::MpiEnvironment>(&argc, &argv, config.timeout_setup);

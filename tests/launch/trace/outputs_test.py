@@ -76,6 +76,15 @@ class OutputTest(TraceTest):
         for _ in range(2):
             self.succeed("report", folder, "--quiet", "--json", folder / "report.json")
 
+    def test_an_output_beyond_the_limit_of_files_is_a_message(self):
+        """`ulimit -f`: by itself the system ends such a process without a word."""
+        for words in ["report", "--html"], ["merge", "-o"]:
+            command = ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", PROGRAM, words[0], self.two_ranks(), words[1], self.folder / "out.html"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("File too large", done.stderr)
+            self.assertEqual([file.name for file in self.folder.glob("*out.html*")], [])
+
     def test_a_full_disk_behind_standard_output_is_no_success(self):
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "report", self.two_ranks()], stdout=full, stderr=subprocess.PIPE, text=True)

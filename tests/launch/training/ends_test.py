@@ -16,7 +16,7 @@ import pathlib
 from support import (BINARY, BUILD, ROOT, TINY, check, checkpoint, completed, environment, faulty_environment, make_data, messages_of,
                      metrics, mpirun, processes_of_ranks, running, train, wait_for_step, with_own_shared_memory, workspace)
 
-OTHER, COLLECTIVE, MEMORY, ASKED, KILLED = 1, 6, 8, 75, 137
+OTHER, CONFIG, CHECKPOINT, COLLECTIVE, MEMORY, ASKED, KILLED = 1, 2, 4, 6, 8, 75, 137
 
 
 def evaluating(flags):
@@ -39,6 +39,7 @@ def ends(root, name, inject, flags, code, words, ranks=2, prefix=()):
     check(len(lines) <= 1, f"{name}: {lines}\n{done.stdout}")
     for word in words:
         check(lines and re.search(word, lines[0]), f"{name}: expected '{word}' in: {lines}\n{done.stdout}")
+    return done.stdout
 
 
 def check_ends(root, flags):
@@ -74,6 +75,16 @@ def check_no_memory(root, flags):
 
 def check_too_few_files(root, flags):
     ends(root, "files", None, flags, 2, ["Too many open files"], ranks=1, prefix=["sh", "-c", 'ulimit -n 6; exec "$@"', "sh"])
+
+
+def check_file_size_limit(root, flags):
+    """As on a full disk: metrics wait, and the run ends where it saves, with one message instead of a signal."""
+    prefix = ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"]
+    output = ends(root, "limit", None, with_steps(flags, 60) + ["--checkpoint-every", "0"], CHECKPOINT, [], ranks=1, prefix=prefix)
+    check("File too large (`ulimit -f` lets files be larger)" in output and "step 60" in output, output)
+    check(not list((root / "limit/checkpoints").iterdir()), "half of a checkpoint is left")
+    done = completed([*prefix, BINARY, "prepare", "--input", ROOT / "launch", "--include", "*.cpp", "--output", root / "limited"], 60, environment())
+    check(done.returncode == CONFIG and "File too large" in done.stdout, f"{done.returncode}\n{done.stdout}")
 
 
 def check_unread_output(root, flags):
@@ -145,6 +156,7 @@ def main():
         check_dead_record(root, flags)
         check_no_memory(root, flags)
         check_too_few_files(root, flags)
+        check_file_size_limit(root, flags)
         check_unread_output(root, flags)
         check_killed_launcher(root, flags)
         for ranks in (1, 2):
