@@ -151,6 +151,37 @@ class RunTest(unittest.TestCase):
             self.assertEqual("mpirun stays" in done.stderr, why is not None, done.stderr)
             self.assertIn(f"mpirun stays ({why}): ending it" if why else "", done.stderr)
 
+    def test_launcher_that_starts_no_rank_is_ended(self):
+        """It has broken down before it had one: for want of pipes, say, it stays without a process."""
+        self.fake_mpirun("exec sleep 600")
+        done = self.run_to_end(self.command(2, "train", options=["--patience", "1"]))
+        self.assertEqual(done.returncode, 137, done.stderr)
+        self.assertIn("mpirun has started no rank in 10 s: ending it", done.stderr)
+
+    def test_a_request_ends_a_launcher_that_starts_no_rank(self):
+        for own in False, True:
+            with self.subTest(own_program=own):
+                self.fake_mpirun("trap '' USR1", 'touch "$FOLDER/up"', "exec sleep 600")
+                options = ["--program", str(self.folder / "sidestream")] if own else []
+                process = self.launch("train", options=options)
+                self.wait_for((self.folder / "up").exists, "mpirun has begun")
+                process.terminate()
+                _, messages = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 75, messages)
+                self.assertIn("mpirun has started no rank, and nothing is there to be saved: ending it", messages)
+                (self.folder / "up").unlink()
+
+    def test_launcher_of_ranks_that_are_all_elsewhere_is_left_alone(self):
+        """As its own configuration has it: it talks to another host."""
+        self.fake_mpirun("exec python3 -c '"
+                         "import socket, sys, time; "
+                         'there = socket.create_server(("127.0.0.1", 0)); '
+                         "here = socket.create_connection(there.getsockname()); "
+                         "time.sleep(20); sys.exit(3)'")
+        done = self.run_to_end(self.command(2, "train", options=["--patience", "1"]))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertNotIn("no rank", done.stderr)
+
     def test_looks_at_many_ranks_say_nothing(self):
         ranks = f'for rank in $(seq 40); do OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & all="$all $!"; done'
         self.fake_mpirun(ranks, self.rank_until_it_was_seen(), "/bin/sleep 3; kill $all")
