@@ -9,7 +9,7 @@ from namespaces import ROOT, hosts_and_flags, main, run_inside
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 from calls import check  # noqa: E402
-from support import BUILD, TINY, losses, make_data, train  # noqa: E402
+from support import BUILD, TINY, losses, make_data, norms_apart, train  # noqa: E402
 
 STEPS = 10
 FLAGS = [*TINY, "--batch-size-per-rank", "2", "--lr", "1e-3", "--device", "cpu", "--drift-every", "1"]
@@ -45,6 +45,8 @@ def check_variant(scratch, data, name, flags, tolerance):
     check(len(together) == STEPS and together[-1] < together[0], f"{name}: the loss does not fall: {together}")
     far = [abs(a - b) / b for a, b in zip(apart, together, strict=True)]
     check(max(far) <= tolerance, f"{name}: two hosts {apart}, one {together}")
+    norms = norms_apart(folder / "two-hosts", folder / "one-host")
+    check(norms <= 10 * tolerance, f"{name}: norms of gradients differ by {norms} of them")
     return apart
 
 

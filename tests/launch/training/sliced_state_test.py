@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 
-from support import BINARY, TINY, check, checkpoint, losses, losses_apart, make_data, metrics, train, workspace
+from support import BINARY, TINY, check, check_near, checkpoint, losses, make_data, metrics, train, workspace
 
 # Its large weights are several blocks of a sum: slices cut through parameters.
 SMALL = TINY[:-2] + ["--lr", "1e-3", "--lr-schedule", "constant", "--bucket-mb", "0.3"]  # evaluates where it is told to
@@ -62,8 +62,8 @@ def check_resume(root, flags, precision):
     run_dir = root / f"fewer-{precision}"
     for ranks, steps in ((3, 6), (2, 12)):
         train(ranks, run_dir, flags + ["--steps", str(steps), "--resume", "auto", "--batch-size-per-rank", str(6 // ranks), *SLICED])
-    apart = losses_apart(run_dir, root / f"straight-{precision}")
-    check(apart <= (1e-5 if precision == "fp32" else 0.02), f"{precision}: losses differ by {apart} with other ranks")
+    bounds = {"apart": 1e-5, "norms": 1e-4} if precision == "fp32" else {"apart": 0.02, "norms": 0.1}
+    check_near(f"{precision}, with other ranks", run_dir, root / f"straight-{precision}", **bounds)
 
 
 def check_policies(root, flags):

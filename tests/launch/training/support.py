@@ -165,6 +165,20 @@ def losses_apart(run_dir, other):
     return max(abs(a - b) for a, b in zip(losses(run_dir), losses(other), strict=True))
 
 
+def norms_apart(run_dir, other):
+    """The most by which a step of the one has another norm of its gradients than that of the other, as a share of it. AdamW, and whatever
+    --grad-clip has shortened, learn the same from gradients of any scale: losses cannot tell a sum from a mean."""
+    pairs = zip(metrics(run_dir), metrics(other), strict=True)
+    return max(abs(a["grad_norm"] - b["grad_norm"]) / b["grad_norm"] for a, b in pairs)
+
+
+def check_near(what, run_dir, other, apart, norms=1e-4):
+    """The losses of all steps are as near each other as `apart`, and the norms of their gradients as this share of them."""
+    found = losses_apart(run_dir, other), norms_apart(run_dir, other)
+    check(found[0] <= apart, f"{what}: losses differ by {found[0]}")
+    check(found[1] <= norms, f"{what}: norms of gradients differ by {found[1]} of them")
+
+
 def checkpoint(run_dir, step):
     return pathlib.Path(run_dir) / "checkpoints" / f"step_{step:08d}"
 

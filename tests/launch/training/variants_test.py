@@ -3,7 +3,7 @@
 import math
 import pathlib
 
-from support import BINARY, check, checkpoint, losses, losses_apart, make_data, metrics, run, train, workspace
+from support import BINARY, check, check_near, checkpoint, losses, make_data, metrics, run, train, workspace
 
 STEPS = 12
 SHAPE = ["--sequence-length", "32", "--log-every", "1", "--eval-every", "0", "--lr-schedule", "constant"]
@@ -45,8 +45,7 @@ def check_mlp(root, data):
     flags = ["--model", "mlp", *SHAPE, *ONE_THREAD, "--data", str(data), "--steps", str(STEPS)]
     train(1, root / "mlp-1", flags + ["--batch-size-per-rank", "8"])
     train(2, root / "mlp-2", flags + ["--batch-size-per-rank", "4"])
-    apart = losses_apart(root / "mlp-1", root / "mlp-2")
-    check(apart <= 1e-5, f"mlp: two ranks differ from one by {apart}")
+    check_near("mlp, two ranks and one", root / "mlp-2", root / "mlp-1", 1e-5)
     text = run(1, [BINARY, "generate", "--checkpoint", root / "mlp-2", "--prompt", "int", "--tokens", "10"])
     check(text.startswith("int") and len(text) > 8, f"mlp: nothing generated: {text!r}")
 
@@ -68,8 +67,8 @@ def check_synthetic(root):
     flags = [*TINY, *ONE_THREAD, "--data", "synthetic", "--vocab-size", "300", "--steps", str(STEPS)]
     train(1, root / "synthetic-1", flags + ["--batch-size-per-rank", "8"])
     train(2, root / "synthetic-2", flags + ["--batch-size-per-rank", "4"])
-    one, two = losses(root / "synthetic-1"), losses(root / "synthetic-2")
-    check(max(abs(a - b) for a, b in zip(one, two, strict=True)) <= 1e-5, f"synthetic: {one} and {two}")
+    check_near("synthetic, two ranks and one", root / "synthetic-2", root / "synthetic-1", 1e-5)
+    one = losses(root / "synthetic-1")
     check(all(abs(loss - math.log(300)) < 0.3 for loss in one), f"far from log(300): {one}")
     check(len(set(one)) == STEPS, f"the same loss twice: is it the same batch? {one}")
     check(all(line["reader_cost_s"] < 0.1 for line in metrics(root / "synthetic-1")), "synthetic data is waited for")
