@@ -1,16 +1,11 @@
-// What happens on a GPU, on a machine without one: kernels are host loops, streams and NCCL are
-// fakes that remember the order of the work.
+// What happens on a GPU, on a machine without one.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <string>
 
-#include "comm/device/nccl_communicator.hpp"
-#include "comm/single_communicator.hpp"
-#include "tests/comm/device/fake_nccl.hpp"
-#include "tests/comm/device/scripted_host.hpp"
-#include "tests/core/optim/host_kernels.hpp"
-#include "tests/parallel/toy_training.hpp"
+#include "tests/parallel/device_path_case.hpp"
 
 namespace sidestream::test {
 namespace {
@@ -19,34 +14,6 @@ using parallel::GradientSync;
 
 constexpr auto kUnfused = parallel::OptimizerKernel::kUnfused;
 constexpr auto kFused = parallel::OptimizerKernel::kFused;
-
-struct DevicePathTest : testing::Test {
-  std::shared_ptr<comm::cuda::FakeDriver> driver = std::make_shared<comm::cuda::FakeDriver>();
-  std::shared_ptr<comm::nccl::FakeNccl> api = std::make_shared<comm::nccl::FakeNccl>(driver);
-  std::shared_ptr<optim::HostKernels> kernels = std::make_shared<optim::HostKernels>();
-  comm::Stream compute = driver->create_stream(comm::cuda::Priority::kNormal);
-  comm::NcclCommunicator communicator{
-      std::make_unique<comm::ScriptedHost>(1), {.driver = driver, .index = 0}, api, {}};
-
-  DevicePathTest() {
-    kernels->on_launch = [this](const std::string& name, comm::Stream stream) {
-      driver->enqueue(name, stream);
-    };
-  }
-
-  ToyOptions on_device(ToyOptions options) const {
-    options.tools = {.kernels = kernels, .current_stream = [this] { return compute; }};
-    return options;
-  }
-
-  void expect_same_weights(const ToyOptions& options) {
-    comm::SingleCommunicator alone;
-    const ToyResult host = train_toy(alone, options);
-    const ToyResult device = train_toy(communicator, on_device(options));
-    EXPECT_EQ(host.losses, device.losses);
-    EXPECT_EQ(host.weights, device.weights);
-  }
-};
 
 TEST_F(DevicePathTest, training_has_the_bits_of_host_ranks) {
   for (const GradientSync kind :
@@ -204,17 +171,23 @@ TEST_F(DevicePathTest, squares_are_one_launch_after_all_sums_and_the_update_come
 }
 
 TEST_F(DevicePathTest, collective_of_the_next_step_comes_after_the_update) {
-  const ToyOptions options = on_device({});
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, communicator, options.config, options.tools);
-  run_toy_step(net, replicas, communicator, options, 1);
-  driver->enqueue("end of step 1", compute);
+  for (const GradientSync sync :
+       {GradientSync::kPerParameter, GradientSync::kBucketed, GradientSync::kOverlapped}) {
+    const ToyOptions options = on_device({.config = {.gradient_sync = sync}});
+    ToyNet net(0);
+    parallel::DataParallel replicas(net, communicator, options.config, options.tools);
+    const std::string first = "end of step 1, " + std::to_string(static_cast<int>(sync)),
+                      second = "end of step 2, " + std::to_string(static_cast<int>(sync));
+    run_toy_step(net, replicas, communicator, options, 1);
+    driver->enqueue(first, compute);
 
-  run_toy_step(net, replicas, communicator, options, 2);
-  driver->enqueue("end of step 2", compute);
+    run_toy_step(net, replicas, communicator, options, 2);
+    driver->enqueue(second, compute);
 
-  EXPECT_TRUE(driver->is_after("end of step 2", "all_reduce"));
-  EXPECT_TRUE(driver->is_after("end of step 2", "end of step 1"));
+    EXPECT_TRUE(driver->is_after("all_reduce", first)) << first;
+    EXPECT_TRUE(driver->is_after(second, "all_reduce")) << second;
+    EXPECT_TRUE(driver->is_after(second, first)) << second;
+  }
 }
 
 TEST_F(DevicePathTest, steps_never_wait_for_the_device_in_any_toggle) {
@@ -288,88 +261,6 @@ TEST_F(DevicePathTest, norm_that_is_not_finite_leaves_weights_and_names_the_step
       EXPECT_NE(weights_of(replicas), before);
     }
   }
-}
-
-// One of two ranks whose peer brings zeros: what is queued, not what is learned.
-struct SlicedDevicePathTest : DevicePathTest {
-  comm::NcclCommunicator of_two{
-      std::make_unique<comm::ScriptedHost>(2), {.driver = driver, .index = 0}, api, {}};
-  const ToyOptions options = on_device(
-      {.config = {.bucket_mb = kSmallBuckets, .state_sharing = parallel::StateSharing::kSharded}});
-};
-
-TEST_F(SlicedDevicePathTest, slices_are_summed_then_updated_then_gathered) {
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
-
-  run_toy_step(net, replicas, of_two, options, 1);
-  driver->enqueue("end of step 1", compute);
-
-  EXPECT_GE(driver->count_of("reduce_scatter"), 1u) << "small parameters fill each other's padding";
-  EXPECT_EQ(driver->count_of("squares"), driver->count_of("reduce_scatter"));
-  EXPECT_EQ(driver->count_of("all_reduce"), 1u) << "of the squares";
-  EXPECT_TRUE(driver->is_after("all_reduce", "squares"));
-  EXPECT_TRUE(driver->is_after("settle", "all_reduce"));
-  EXPECT_TRUE(driver->is_after("adamw", "settle"));
-  EXPECT_TRUE(driver->is_after("all_gather", "adamw"));
-  EXPECT_NE(driver->stream_of("all_gather"), compute);
-  EXPECT_TRUE(driver->is_after("end of step 1", "all_gather"));
-}
-
-// In the order that is known at first, and in the one that the first step has shown.
-TEST_F(SlicedDevicePathTest, weights_are_gathered_in_memory_that_nccl_has_registered) {
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
-
-  for (int step = 1; step <= 3; ++step) {
-    const int in_windows = api->gathers_in_windows;
-    const std::size_t all = driver->count_of("all_gather");
-    run_toy_step(net, replicas, of_two, options, step);
-    EXPECT_GT(api->gathers_in_windows, in_windows);
-    if (step == 2) continue;  // state is gathered, too: it moves to the new order
-    EXPECT_EQ(static_cast<std::size_t>(api->gathers_in_windows - in_windows),
-              driver->count_of("all_gather") - all);
-  }
-}
-
-TEST_F(SlicedDevicePathTest, weights_stay_where_their_module_outlives_the_communicator) {
-  ToyNet net(0);
-  std::vector<torch::Tensor> before;
-  {
-    auto short_lived = std::make_unique<comm::NcclCommunicator>(
-        std::make_unique<comm::ScriptedHost>(2), comm::DeviceContext{.driver = driver, .index = 0},
-        api, comm::NcclConfig{});
-    const parallel::DataParallel replicas(net, *short_lived, options.config, options.tools);
-    for (const torch::Tensor& parameter : net.parameters()) before.push_back(parameter.clone());
-  }
-  const auto after = net.parameters();
-  for (std::size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(after[i].equal(before[i]));
-}
-
-TEST_F(SlicedDevicePathTest, weights_are_waited_for_where_they_are_used) {
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
-  const auto arrived = replicas.weight_arrival();
-  run_toy_step(net, replicas, of_two, options, 1);
-  driver->enqueue("forward before its weights", compute);
-
-  for (const torch::Tensor& parameter : net.parameters()) arrived(parameter);
-  driver->enqueue("forward behind its weights", compute);
-
-  EXPECT_FALSE(driver->is_after("forward before its weights", "all_gather"));
-  EXPECT_TRUE(driver->is_after("forward behind its weights", "all_gather"));
-}
-
-TEST_F(SlicedDevicePathTest, steps_never_wait_for_the_device) {
-  ToyNet net(0);
-  parallel::DataParallel replicas(net, of_two, options.config, options.tools);
-  const int synchronizations = driver->synchronizations;
-  driver->hold();  // nothing on the device is ever done
-
-  for (int step = 1; step <= 3; ++step) run_toy_step(net, replicas, of_two, options, step);
-
-  EXPECT_EQ(driver->synchronizations, synchronizations);
-  driver->release();
 }
 
 TEST_F(DevicePathTest, failed_collective_surfaces_in_the_step) {
