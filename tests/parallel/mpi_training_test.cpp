@@ -65,6 +65,29 @@ TEST(MpiTrainingTest, train_withOneCopyOfTheState_isBitIdentical) {
   }
 }
 
+// What one rank writes the others have, wherever the communicator has memory for all of them.
+TEST(MpiTrainingTest, construct_onOneNode_keepsOneCopyOfTheState) {
+  for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
+    const auto communicator = make_communicator();
+    const bool can_share = communicator->allocate_shared(std::size_t{1} << 20) != nullptr;
+    EXPECT_TRUE(communicator->topology().node_count == 1 || !can_share);
+    ToyNet net(communicator->rank());
+
+    parallel::DataParallel replicas(
+        net, *communicator,
+        {.parameter_dtype = dtype, .state_sharing = parallel::StateSharing::kOn});
+
+    EXPECT_EQ(replicas.shares_weights(), can_share);
+    const torch::Tensor weights = replicas.states().front().parameter.flatten();
+    communicator->barrier();
+    if (communicator->rank() == 0) weights[3].fill_(42);
+    communicator->barrier();
+    if (can_share) {
+      EXPECT_EQ(weights[3].item<double>(), 42);
+    }
+  }
+}
+
 TEST(MpiTrainingTest, train_withSlicesOfTheState_isBitIdentical) {
   using parallel::StateSharing;
   for (const bool shared_memory : {true, false}) {
