@@ -16,7 +16,6 @@ namespace {
 
 using parallel::DataParallel;
 using parallel::DataParallelConfig;
-using parallel::UnusedParameters;
 using ::testing::HasSubstr;
 
 TEST(DataParallelTest, construct_ranksWithOtherWeights_takeRankZeros) {
@@ -95,43 +94,6 @@ TEST(DataParallelTest, construct_nothingToTrain_throws) {
   });
 
   EXPECT_THAT(message_of(errors[0]), HasSubstr("nothing to train"));
-}
-
-TEST(DataParallelTest, finishBackward_unusedParameterAllowed_countsAsZero) {
-  run_ranks(2, [](ThreadCommunicator& communicator) {
-    ToyNet net(0);
-    DataParallel replicas(net, communicator,
-                          {.gradient_sync = parallel::GradientSync::kBucketed,
-                           .unused_parameters = UnusedParameters::kAllow});
-    net.use_branch = communicator.rank() == 0;
-    replicas.begin_micro_step(0);
-    toy_loss(net, make_toy_batch(0, 4)).backward();
-    const bool has_gradient = communicator.rank() == 0;
-    EXPECT_EQ(net.branch->weight.grad().defined(), has_gradient);
-    const torch::Tensor mine = has_gradient ? net.branch->weight.grad().clone() : torch::Tensor();
-
-    replicas.finish_backward();
-
-    if (has_gradient) {
-      EXPECT_TRUE(net.branch->weight.grad().equal(mine));
-    }
-    replicas.update(1e-2);
-    replicas.check_replicas();
-  });
-}
-
-TEST(DataParallelTest, train_unusedParameterAllowed_goesOnAfterBucketsAreRebuilt) {
-  run_ranks(3, [](ThreadCommunicator& communicator) {
-    const ToyOptions options{
-        .config = {.bucket_mb = kSmallBuckets, .unused_parameters = UnusedParameters::kAllow}};
-    ToyNet net(0);
-    DataParallel replicas(net, communicator, options.config);
-    for (int step = 1; step <= 5; ++step) {
-      net.use_branch = communicator.rank() == step % 3;
-      run_toy_step(net, replicas, communicator, options, step);
-    }
-    replicas.check_replicas();
-  });
 }
 
 TEST(DataParallelTest, beginMicroStep_secondStep_buildsBucketsInObservedOrder) {
