@@ -1,14 +1,15 @@
 """`sidestream bench allreduce` and its like, `overlap` and `step`: what they print agrees with itself, bad input is refused, and a request
 to stop ends them with what there is."""
+import contextlib
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import tempfile
-import time
 
-from support import BINARY, check, environment, mpirun, run, running
+from running import processes_with
+from support import BINARY, catches_usr1, check, environment, mpirun, run, running, wait_until
 
 TINY = ["--model", "gpt2-tiny", "--sequence-length", "32", "--batch-size-per-rank", "2", "--threads", "1", "--device", "cpu"]
 
@@ -100,11 +101,20 @@ def check_refusals():
         check(alone.returncode == 2 and f"mpirun -np 2 --bind-to none sidestream bench {subject}" in alone.stderr, f"{alone}")
 
 
+def ranks_that_hear():
+    """Of those that main's folder marks: a process of the launcher that is not yet the program hears with the launcher's ears."""
+    found = []
+    for pid in processes_with(f"XDG_CACHE_HOME={os.environ['XDG_CACHE_HOME']}"):
+        with contextlib.suppress(OSError):  # it may end meanwhile
+            is_rank = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(f"{BINARY}\0".encode())
+            found += [pid] if is_rank and catches_usr1(pid) else []
+    return found
+
+
 def check_stops(flags, words):
     """SIGUSR1, which launch/run and batch systems send: what is under way is finished, and the exit code says that it was stopped."""
     with running(mpirun(2, [BINARY, "bench", *flags]), environment()) as process:
-        time.sleep(4)
-        check(process.poll() is None, "ended before it was asked to")
+        wait_until(process, lambda: len(ranks_that_hear()) == 2, "both ranks hear of requests")
         process.send_signal(signal.SIGUSR1)
         output, _ = process.communicate(timeout=60)
     check(process.returncode == 75 and all(word in output for word in words), f"{process.returncode}\n{output}")

@@ -1,15 +1,13 @@
 """Asked to stop, a run saves at the next step, ends with code 75, and goes on as if nothing had happened."""
 
-import contextlib
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import time
 
-from support import (BINARY, ROOT, TINY, check, checkpoint, environment, faulty_environment, losses, make_data, metrics, mpirun,
-                     processes_of_ranks, running, train, wait_for_step, wait_until, workspace)
+from support import (BINARY, ROOT, TINY, catches_usr1, check, checkpoint, environment, faulty_environment, losses, make_data, metrics,
+                     mpirun, processes_of_ranks, running, train, wait_for_step, wait_until, workspace)
 
 STEPS = 150
 # A run that is asked to stop lasts long enough to hear of it, on any machine.
@@ -76,14 +74,6 @@ def asked_twice_while_it_saves(root, flags, ranks):
         check([line["step"] for line in metrics(run_dir)] == list(range(1, STEPS + 1)), f"steps are missing after {send!r}")
         check(not list((run_dir / "checkpoints").glob("*.pending")), f"half of a save is left after {send!r}")
     check(losses(root / f"saving-{ranks}-SIGUSR1") == losses(root / f"saving-{ranks}-SIGTERM"), "a save that was cut short has changed the run")
-
-
-def catches_usr1(pid):
-    """Whether this process has got as far as noting a request; before that it would die of one."""
-    with contextlib.suppress(OSError):
-        caught = re.search(r"SigCgt:\s+(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
-        return caught is not None and bool(int(caught[1], 16) >> signal.SIGUSR1 - 1 & 1)
-    return False
 
 
 def asked_before_its_first_step(root, flags, ranks):

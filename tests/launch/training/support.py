@@ -6,6 +6,8 @@ import functools
 import json
 import os
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -149,6 +151,14 @@ def processes_of_ranks(run_dir, rank=None, program=BINARY):
             if wanted is None or wanted in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
     return found
+
+
+def catches_usr1(pid):
+    """Whether this process has got as far as noting a request; before that it would die of one."""
+    with contextlib.suppress(OSError):
+        caught = re.search(r"SigCgt:\s+(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+        return caught is not None and bool(int(caught[1], 16) >> signal.SIGUSR1 - 1 & 1)
+    return False
 
 
 def metrics(run_dir):
