@@ -1,5 +1,6 @@
 """What a flag sets up of the processes themselves, seen from outside while they train: cores and huge pages."""
 
+import os
 import pathlib
 
 from support import BINARY, TINY, check, environment, make_data, mpirun, processes_of_ranks, running, wait_for_step, workspace
@@ -35,8 +36,9 @@ def check_cores(root, data):
     everywhere = look(root / "free", data, ["--pin-threads", "off"], lambda process: set(cores_of(process)))
 
     check(all(len(cores) == 1 for cores in everywhere) and everywhere[0] == everywhere[1], f"--pin-threads off: {everywhere}")
-    if everywhere[0] == {"0"}:
-        return  # one core, which all have
+    if len(os.sched_getaffinity(0)) == 1:
+        check(shares == everywhere, f"ranks of one core are not on it: {shares}")
+        return
     own = [cores - everywhere[0] for cores in shares]
     check(own[0] and own[1] and not own[0] & own[1], f"two ranks do not share out the cores {everywhere[0]}: {shares}")
 
