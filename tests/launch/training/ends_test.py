@@ -67,10 +67,14 @@ def check_dead_record(root, flags):
 
 
 def check_no_memory(root, flags):
-    """The machine has room for the plan, and the process may not have it."""
-    large = flags + ["--width", "6144", "--heads", "4", "--layers", "1"]
+    """The machine has room for the plan, and the process may not have it: as much as a small model takes, and half of the weights."""
+    with running([BINARY, "train", "--run-dir", root / "small", *flags], environment()) as process:
+        wait_for_step(process, root / "small", 2)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    limit_kb = int(re.search(r"VmPeak:\s+(\d+) kB", status)[1]) + 220_000
+    large = flags + ["--width", "3072", "--heads", "4", "--layers", "1"]
     ends(root, "large", None, large, MEMORY, ["out of memory: a smaller --batch-size-per-rank or --sequence-length needs less", r"tried to allocate \d{9}"],
-         ranks=1, prefix=["sh", "-c", 'ulimit -v 6000000; exec "$@"', "sh"])
+         ranks=1, prefix=["sh", "-c", f'ulimit -v {limit_kb}; exec "$@"', "sh"])
 
 
 def check_too_few_files(root, flags):
