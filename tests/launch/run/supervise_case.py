@@ -105,16 +105,24 @@ class SuperviseCase(unittest.TestCase):
         return command
 
     def play(self, text, *flags, train=()):
-        done = completed(self.command(*flags, train=train), 60, os.environ | {"PLAY": text}, stderr=subprocess.PIPE)
+        done = completed(self.command(*flags, train=train), 60, self.environment(os.environ, text), stderr=subprocess.PIPE)
         starts = (self.run_dir / "starts").read_text().splitlines()
         return done, starts
+
+    def environment(self, env, play):
+        return env | {"PLAY": play, "FOLDER": str(self.folder)}
+
+    def processes(self):
+        """That this test has started and that still run; no other checkout's."""
+        return supervise.processes_with(f"FOLDER={self.folder}")
 
     def ledger(self):
         return [json.loads(line) for line in (self.run_dir / "ettr.jsonl").read_text().splitlines()]
 
     def started(self, command, play, env=None, **how):
         """Goes on beside the test, which may read its messages; ended with the test."""
-        return self.enterContext(running(command, (env or os.environ) | {"PLAY": play}, **{"stdout": None, "stderr": subprocess.PIPE} | how))
+        how = {"stdout": None, "stderr": subprocess.PIPE} | how
+        return self.enterContext(running(command, self.environment(env or os.environ, play), **how))
 
     def wait_for(self, process, *names):
         """Until the ranks have made these files."""

@@ -71,9 +71,9 @@ class SuperviseSignalsTest(SuperviseCase):
         process.kill()
         process.wait()
         end = time.monotonic() + 20
-        while supervise.processes_with("PLAY=sleep") and time.monotonic() < end:
+        while self.processes() and time.monotonic() < end:
             time.sleep(0.05)
-        self.assertEqual(supervise.processes_with("PLAY=sleep"), [])
+        self.assertEqual(self.processes(), [])
 
     def test_a_death_before_anybody_could_be_told_ends_what_it_starts(self):
         begin = supervise.end_with_parent()  # of this process, not of the one that starts the program
@@ -84,7 +84,7 @@ class SuperviseSignalsTest(SuperviseCase):
 
     def test_no_orphans(self):
         self.play("orphan 6;0")
-        self.assertEqual([pid for pid in supervise.processes_with(f"PLAY=orphan 6;0")], [])
+        self.assertEqual(self.processes(), [])
 
     def test_messages_that_nobody_reads_hold_nothing_up(self):
         read, write = os.pipe()
