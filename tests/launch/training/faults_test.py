@@ -88,7 +88,8 @@ def check_overwritten_shard(root, flags):
     """A sample of one rank gets ids that no vocabulary has: that rank alone throws, in its forward."""
     data = shutil.copytree(root / "data", root / "overwritten")
     shard = data / "train_000000.bin"
-    with Run(root / "rank-throws", ["--data", str(data), "--shuffle", "off", *flags]) as run:
+    slow = ["--inject", "slow:rank=0,step=1,steps=79,ms=50"]  # the sample is overwritten before anybody reads it
+    with Run(root / "rank-throws", ["--data", str(data), "--shuffle", "off", *slow, *flags]) as run:
         wait_for_step(run.process, run.run_dir, 1)
         with open(shard, "r+b") as file:
             file.seek(place_of_sample(first_sample(step=80, rank=1)) + 20)
