@@ -226,7 +226,9 @@ TEST_F(CapturedUpdateTest, norm_that_is_asked_for_before_a_prepared_update_leave
       replicas.begin_micro_step(0);
       loss_of(net).backward();
       replicas.finish_backward();
-      if (asks) EXPECT_GT(replicas.grad_norm(), 0);
+      if (asks) {
+        EXPECT_GT(replicas.grad_norm(), 0);
+      }
       replicas.update_prepared();
     }
     return state_of(replicas);
