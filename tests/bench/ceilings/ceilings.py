@@ -26,7 +26,7 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "tests/reference"), str(ROOT / "tests/bench")]
 import kept  # noqa: E402
-from machine import processor  # noqa: E402
+from machine import cpuinfo_here, described  # noqa: E402
 BINARY = ROOT / "build/release/sidestream"
 SECONDS, ALLOWED = 2.0, 0.1
 ROWS, INNER, COLUMNS = 2048, 1536, 1536
@@ -189,7 +189,7 @@ def main():
         good = good and ratio >= 1 - ALLOWED and sides["ours"] <= highest
         possible = "–" if figure in AGREE else f"{most[figure] * 1e-9:.1f}"
         rows.append(f"| {figure} | {sides['ours'] * 1e-9:.1f} | {sides['independent'] * 1e-9:.1f} | {ratio:.2f} | {possible} |")
-    text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {processor()}; "
+    text = (f"# Ceilings against independent measurements\n\n{datetime.date.today()}, {len(os.sched_getaffinity(0))} cores of {described(cpuinfo_here())}; "
             f"best of {wanted.repeats} measurements of {SECONDS:g} s, in turns. PyTorch {torch.__version__}: `torch.mm`; numpy: `copyto`, `negative`, and a ring of {RANKS} processes.\n\n"
             "| figure | `bench ceilings`, G/s | independent, G/s | ratio | no more than, G/s: cores x clock x FLOP of a cycle; memory |\n| --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n")
     print(text)
