@@ -1,5 +1,6 @@
 """What of tests/bench/gpu needs no GPU: its arithmetic, what it reads, and how a row goes on after a failure."""
 import dataclasses
+import json
 import pathlib
 import stat
 import sys
@@ -13,6 +14,7 @@ import compare  # noqa: E402
 import llmc  # noqa: E402
 import models  # noqa: E402
 import optimizer  # noqa: E402
+import results  # noqa: E402
 import rows  # noqa: E402
 import sides  # noqa: E402
 import suites  # noqa: E402
@@ -242,6 +244,26 @@ class CompareTest(unittest.TestCase):
         self.assertIn("1.50x (1.50 to 1.50) of peer |", text)
         self.assertIn("2.00x (2.00 to 2.00) of peer at its B = 16 |", text)
         self.assertIn("- broken failed: and what it printed\n", text)
+
+    def test_table_has_the_options_of_each_call_once(self):
+        found = {}
+        self.compare(found, repeats=1)
+        before = table.text({"device": {"name": H100, "details": []}, "rows": {"124m": found}})
+
+        for words in (["--rows", "124m", "--llmc", "/some/llm.c", "--build=/some/build"], ["--rows", "124m", "--llmc", "/other"], [],
+                      ["--rows", "124m", "--llmc", "/some"]):
+            results.Results.note(found, words)
+        text = table.text({"device": {"name": H100, "details": []}, "rows": {"124m": found}})
+
+        self.assertNotIn("Options:", before)
+        self.assertIn("Options: `--rows 124m --llmc DIR --build=DIR`, then `--rows 124m --llmc DIR`, then none.\n", text)
+        self.assertIn("Command: `build/env/bin/python tests/bench/gpu/measure.py`.", text)
+
+    def test_the_text_of_what_is_kept_is_that_of_its_figures(self):
+        folder = pathlib.Path(results.__file__).resolve().parents[1] / "results"
+        kept = json.loads((folder / "gpu.json").read_text(encoding="utf-8"), object_hook=results.with_numbers)
+
+        self.assertEqual(table.text(kept), (folder / "gpu.md").read_text(encoding="utf-8"))
 
     def test_a_processor_measures_no_flag_of_gpus(self):
         sides_of = {device: {side.name for side in rows.possible(rows.ROWS["toggles"], device, has_llmc=False).sides} for device in ("cpu", "cuda")}

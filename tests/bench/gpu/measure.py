@@ -3,8 +3,8 @@
     build/env/bin/python tests/bench/gpu/measure.py [--rows 124m optimizer] [--llmc DIR] [--minutes 8] [--repeats 3] [--output DIR]
     build/env/bin/python tests/bench/gpu/measure.py --device cpu --quick --output DIR     (tries the script itself)
 
-Every measurement is in DIR/gpu.json and DIR/gpu.md (tests/bench/results) as soon as it is taken; what the time did not suffice for
-is named, and the next call with the same DIR goes on there. --llmc: a folder of llm.c with train_gpt2cu built. A row that fails is
+Every measurement is in DIR/gpu.json and DIR/gpu.md (tests/bench/results) as soon as it is taken, with the options of the calls that
+measured its row; what the time did not suffice for is named, and the next call with the same DIR goes on there. --llmc: a folder of llm.c with train_gpt2cu built. A row that fails is
 reported, and the others are measured. Exit code 1: something failed; 2: there is no GPU here.
 """
 import argparse
@@ -50,6 +50,7 @@ def measure_row(session, results, name, options):
     found = results.row(name, options.again)
     for key in ("left_out", "failed"):
         found.pop(key, None)
+    results.note(found, sys.argv[1:])
     try:
         measure(session, name, found, results.save, options)
     except NoTime:

@@ -1,9 +1,12 @@
 """The file of what was measured: read again by the next call on the same device, written after every measurement."""
 import json
 import pathlib
+import shlex
 import sys
 
 import table
+
+FOLDERS = ("--llmc", "--output", "--build")  # of one machine: their names tell nobody anything
 
 
 class Results:
@@ -22,12 +25,31 @@ class Results:
             self.found["rows"].pop(name, None)
         return self.found["rows"].setdefault(name, {})
 
+    @staticmethod
+    def note(found, words):
+        """The options of a call that measures this row, once: the next one with the same goes on with it."""
+        options = options_of(words)
+        if options not in found.setdefault("options", []):
+            found["options"].append(options)
+
     def save(self):
         self.json.parent.mkdir(parents=True, exist_ok=True)
         for path, text in ((self.json, json.dumps(self.found, indent=1) + "\n"), (self.text, table.text(self.found))):
             fresh = path.with_suffix(".new")
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(path)
+
+
+def options_of(words):
+    """As they were given, without the names of folders."""
+    shown = []
+    for word in words:
+        option, equals, _ = word.partition("=")
+        if shown and shown[-1] in FOLDERS:
+            shown.append("DIR")
+        else:
+            shown.append(f"{option}=DIR" if equals and option in FOLDERS else word)
+    return shlex.join(shown)
 
 
 def with_numbers(value):

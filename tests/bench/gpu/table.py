@@ -102,8 +102,13 @@ def days_of(row):
     return [" to ".join(days[:1] + days[1:][-1:]), ""] if days else []
 
 
+def commands_of(row):
+    given = [f"`{options}`" if options else "none" for options in row.get("options", [])]
+    return [f"Options: {', then '.join(given)}.", ""] if given else []
+
+
 def row_text(name, row, device):
-    lines = [f"## {name}", "", *days_of(row)]
+    lines = [f"## {name}", "", *days_of(row), *commands_of(row)]
     if row.get("samples"):
         lines += comparison_text(row, device)
     if row.get("rounds"):
@@ -119,7 +124,9 @@ def text(found):
     device = found["device"]
     lines = [f"# One GPU: {device['name']}", "",
              "Medians of interleaved repeats, in brackets the least and the most; without brackets one run. mfu: (6 N + "
-             "6 L C T) tokens/s over the datasheet's bf16 peak. What was built is that of the last row that was measured.", ""]
+             "6 L C T) tokens/s over the datasheet's bf16 peak. What was built is that of the last row that was measured.", "",
+             "Command: `build/env/bin/python tests/bench/gpu/measure.py`. With which options a row was measured is below its title; "
+             "until 2026-11-28 they were not kept.", ""]
     for name, row in found["rows"].items():
         lines += row_text(name, row, device["name"])
     return "\n".join([*lines, "```", *device["details"], "```"]) + "\n"
