@@ -54,6 +54,10 @@ void LoaderConfig::validate() const {
           static_cast<std::uint64_t>(max_held));
 }
 
+std::size_t LoaderConfig::memory_bytes() const {
+  return slots_for(*this) * 2 * padded_bytes(*this);
+}
+
 Batch& Batch::operator=(Batch&& other) noexcept {
   if (this == &other) return *this;
   release();

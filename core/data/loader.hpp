@@ -49,6 +49,8 @@ struct LoaderConfig {
 
   // Throws ConfigError that names the field.
   void validate() const;
+  // Of all batches that are there at the same time.
+  std::size_t memory_bytes() const;
 };
 
 // A filled slot; gives it back when it goes away.

@@ -97,25 +97,29 @@ data::Fingerprints fingerprints_of(const DataSources& sources, const TrainOption
   return prints;
 }
 
+data::LoaderConfig loader_config(const TrainOptions& options, const comm::Topology& topology,
+                                 const LoaderStart& start, const LoaderMemory& memory) {
+  return {.batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
+          .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
+          .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
+          .rank = static_cast<std::uint64_t>(topology.rank),
+          .world_size = static_cast<std::uint64_t>(topology.size),
+          .shuffle = options.data.shuffle ? data::Shuffle::kOn : data::Shuffle::kOff,
+          .seed = options.seed,
+          .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
+          .first_step = start.first_step,
+          .first_sample = options.data.fix_batch ? 0 : start.first_sample,
+          .workers = options.data.loader_workers,
+          .prefetch = std::max(options.data.prefetch, 1),
+          .max_held = memory.max_held,
+          .allocator = memory.allocator};
+}
+
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
                                           const comm::Topology& topology, const LoaderStart& start,
                                           const LoaderMemory& memory) {
-  data::LoaderConfig config{
-      .batch_size = static_cast<std::uint64_t>(options.data.batch_size_per_rank),
-      .sequence_length = static_cast<std::uint64_t>(sequence_length(options)),
-      .grad_accumulation = static_cast<std::uint64_t>(options.parallel.grad_accumulation),
-      .rank = static_cast<std::uint64_t>(topology.rank),
-      .world_size = static_cast<std::uint64_t>(topology.size),
-      .shuffle = options.data.shuffle ? data::Shuffle::kOn : data::Shuffle::kOff,
-      .seed = options.seed,
-      .fix_batch = options.data.fix_batch ? data::FixBatch::kOn : data::FixBatch::kOff,
-      .first_step = start.first_step,
-      .first_sample = options.data.fix_batch ? 0 : start.first_sample,
-      .workers = options.data.loader_workers,
-      .prefetch = std::max(options.data.prefetch, 1),
-      .max_held = memory.max_held,
-      .allocator = memory.allocator};
-  return std::make_unique<data::Loader>(std::move(config), sources.train);
+  return std::make_unique<data::Loader>(loader_config(options, topology, start, memory),
+                                        sources.train);
 }
 
 }  // namespace sidestream::launch

@@ -40,6 +40,8 @@ struct LoaderMemory {
   data::SlotAllocator allocator = data::SlotAllocator::heap();
   int max_held = 2;
 };
+data::LoaderConfig loader_config(const TrainOptions& options, const comm::Topology& topology,
+                                 const LoaderStart& start, const LoaderMemory& memory);
 std::unique_ptr<data::Loader> make_loader(const DataSources& sources, const TrainOptions& options,
                                           const comm::Topology& topology, const LoaderStart& start,
                                           const LoaderMemory& memory = {});

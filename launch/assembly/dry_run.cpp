@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "comm/device/device_choice.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/data_assembly.hpp"
 #include "launch/assembly/data_check.hpp"
 #include "launch/assembly/memory_advice.hpp"
 #include "launch/assembly/offload_assembly.hpp"
 #include "launch/assembly/rank_plan.hpp"
+#include "launch/device/device_feed.hpp"
 #include "launch/options/train_parser.hpp"
 #include "parallel/memory_plan.hpp"
 
@@ -47,9 +49,21 @@ std::string start_text(const parallel::MemoryPlan& plan, std::size_t training_by
                                                : "the order of the buckets is settled");
 }
 
-// What no flag takes away; a GPU's is another memory.
+// What no flag takes away, as a run on a GPU counts it before it starts; and what of the host a
+// copy engine reads batches from.
+std::string gpu_programs_text(const TrainOptions& options) {
+  std::string text = fmt::format("  and libraries  {} of CUDA, cuBLAS and NCCL (an estimate)\n",
+                                 mib(comm::kLibraryBytes));
+  if (!options.data.pin_memory) return text;
+  const data::LoaderConfig loader =
+      loader_config(options, {}, {}, {.max_held = DeviceFeed::kBatchesHeld});
+  return text + fmt::format("  on the host    {} pinned for batches (--pin-memory, --prefetch)\n",
+                            mib(loader.memory_bytes()));
+}
+
 std::string programs_text(const TrainOptions& options, const DryRunPlace& place) {
-  if (options.device == Device::kCuda || place.rank_bytes == 0) return "";
+  if (options.device == Device::kCuda) return gpu_programs_text(options);
+  if (place.rank_bytes == 0) return "";
   return fmt::format("  and programs   {} of LibTorch and MPI (an estimate)\n",
                      mib(static_cast<std::size_t>(place.rank_bytes)));
 }

@@ -276,6 +276,7 @@ TEST_F(LoaderTest, allocator_usedForEverySlotAndGivenBack) {
   rows_of(config, source_, 5);
 
   EXPECT_EQ(allocated, 5u * 2 * 128);  // 96 bytes each for inputs and targets, rounded up
+  EXPECT_EQ(config.memory_bytes(), allocated);
   EXPECT_EQ(released, allocated);
 }
 

@@ -14,6 +14,7 @@
 namespace sidestream::launch {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -76,6 +77,24 @@ TEST(OffloadAssemblyTest, dry_run_has_a_line_for_the_host) {
                               "MiB of blocks' inputs (--offload); 65536.0 MiB are free"));
   EXPECT_THAT(text, HasSubstr("  two buffers          96.0 MiB"));
   EXPECT_THAT(text, HasSubstr("  moments               0.0 MiB"));
+}
+
+// With 12 sequences of 1024 tokens: inputs and targets of 8 bytes, of four batches that are held
+// and four ahead.
+TEST(OffloadAssemblyTest, dry_run_for_a_gpu_counts_libraries_and_pinned_batches) {
+  const auto text_of = [](const std::vector<std::string>& flags) {
+    std::vector<std::string> arguments = {
+        "--data", "synthetic", "--model", "gpt2-124m", "--batch-size-per-rank", "12"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return dry_run_text(parse_train_options(arguments), place(64 * kGibibyte));
+  };
+
+  EXPECT_THAT(text_of({"--device", "cuda"}),
+              AllOf(HasSubstr("  and libraries      1024.0 MiB of CUDA, cuBLAS and NCCL"),
+                    HasSubstr("  on the host           1.5 MiB pinned for batches")));
+  EXPECT_THAT(text_of({"--device", "cuda", "--pin-memory", "off"}), Not(HasSubstr("pinned for")));
+  EXPECT_THAT(text_of({"--device", "cpu"}),
+              AllOf(Not(HasSubstr("and libraries")), Not(HasSubstr("pinned for"))));
 }
 
 TEST(OffloadAssemblyTest, dry_run_for_a_gpu_says_where_there_is_none) {
