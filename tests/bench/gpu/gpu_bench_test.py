@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 import stat
 import sys
 import tempfile
@@ -12,6 +13,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(_
 import batches  # noqa: E402
 import compare  # noqa: E402
 import llmc  # noqa: E402
+import measure  # noqa: E402
 import models  # noqa: E402
 import optimizer  # noqa: E402
 import results  # noqa: E402
@@ -264,6 +266,18 @@ class CompareTest(unittest.TestCase):
         kept = json.loads((folder / "gpu.json").read_text(encoding="utf-8"), object_hook=results.with_numbers)
 
         self.assertEqual(table.text(kept), (folder / "gpu.md").read_text(encoding="utf-8"))
+
+    def test_the_readme_says_which_rows_have_results(self):
+        bench = pathlib.Path(results.__file__).resolve().parents[1]
+        kept = json.loads((bench / "results/gpu.json").read_text(encoding="utf-8"))["rows"]
+        said = {}
+        for line in (bench / "README.md").read_text(encoding="utf-8").splitlines():
+            cells = line.split(" | ")
+            if line.startswith("| `"):
+                said |= dict.fromkeys(re.findall(r"`([\w-]+)`", cells[0]), cells[1])
+
+        self.assertEqual(set(said), {*rows.ROWS, *measure.OTHERS})
+        self.assertEqual({name for name, text in said.items() if text != "no"}, said.keys() & kept.keys())
 
     def test_a_processor_measures_no_flag_of_gpus(self):
         sides_of = {device: {side.name for side in rows.possible(rows.ROWS["toggles"], device, has_llmc=False).sides} for device in ("cpu", "cuda")}
