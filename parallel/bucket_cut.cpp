@@ -1,6 +1,7 @@
 #include "parallel/bucket_cut.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -58,8 +59,7 @@ LastBucket earliest_last(const std::vector<Group>& groups, const TransferCost& c
   double bytes = 0;
   for (std::size_t i = count; i-- > 0;) {
     bytes += groups[i].bytes;
-    const double end_s =
-        std::max(groups[count - 1].ready_s, ends_s[i]) + cost.latency_s + cost.s_per_byte * bytes;
+    const double end_s = std::max(groups[count - 1].ready_s, ends_s[i]) + cost.seconds_for(bytes);
     if (end_s < best.end_s) best = {.end_s = end_s, .from = i};
   }
   return best;
@@ -127,6 +127,11 @@ double weighted_median(std::vector<Slope> slopes) {
 
 }  // namespace
 
+double TransferCost::seconds_for(double bytes) const {
+  const auto step = static_cast<double>(step_bytes);
+  return latency_s + s_per_byte * (std::ceil(bytes / step) * step);
+}
+
 TransferCost fit_transfer_cost(std::span<const TransferSample> samples) {
   std::vector<Slope> slopes;
   for (const TransferSample& small : samples) {
@@ -157,19 +162,25 @@ double end_of_collectives(const GradientTimes& times, const TransferCost& cost,
       ready_s = std::max(ready_s, times.ready_s.at(next));
       bytes += static_cast<double>(times.bytes.at(next));
     }
-    end = std::max(end, ready_s) + cost.latency_s + cost.s_per_byte * bytes;
+    end = std::max(end, ready_s) + cost.seconds_for(bytes);
   }
   return end;
 }
 
-BucketCut best_cut(const GradientTimes& times, const TransferCost& cost) {
+BucketCut best_cut(const GradientTimes& times, const TransferCost& cost, std::size_t most_buckets) {
   const std::vector<Group> groups = groups_of(times);
   if (groups.empty()) return {};
   const double earliest = earliest_end(groups, cost);
   const double wanted = earliest + kTolerance * (earliest - groups.back().ready_s);
   std::vector<Round> rounds = {next_round(groups, cost, ends_of_none(groups))};
-  while (rounds.back().ends_s.back() > wanted && rounds.size() < groups.size())
+  const std::size_t most = std::min(groups.size(), most_buckets);
+  while (rounds.back().ends_s.back() > wanted && rounds.size() < most)
     rounds.push_back(next_round(groups, cost, rounds.back().ends_s));
+  // The last round, or where that has come no further than the limit, maybe an earlier one.
+  const auto earliest_round = std::min_element(
+      rounds.begin(), rounds.end(),
+      [](const Round& a, const Round& b) { return a.ends_s.back() < b.ends_s.back(); });
+  rounds.erase(earliest_round + 1, rounds.end());
   return cut_of(groups, rounds);
 }
 

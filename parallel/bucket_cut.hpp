@@ -16,6 +16,9 @@ namespace sidestream::parallel {
 struct TransferCost {
   double latency_s = 0;
   double s_per_byte = 0;
+  std::size_t step_bytes = 1;  // a bucket that is no multiple of it is padded to one
+
+  double seconds_for(double bytes) const;
 };
 
 struct TransferSample {
@@ -42,6 +45,7 @@ using BucketCut = std::vector<std::size_t>;
 double end_of_collectives(const GradientTimes& times, const TransferCost& cost,
                           const BucketCut& cut);
 
-BucketCut best_cut(const GradientTimes& times, const TransferCost& cost);
+// Of at most so many buckets, and of 1 at least.
+BucketCut best_cut(const GradientTimes& times, const TransferCost& cost, std::size_t most_buckets);
 
 }  // namespace sidestream::parallel

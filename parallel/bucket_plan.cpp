@@ -46,7 +46,9 @@ class PlanBuilder {
     const std::size_t end = place_of(parameter) + room_of(parameter);
     // What slices would be padded to anyway costs nothing.
     const std::size_t padded =
-        plan_.slices > 1 ? core::rounded_up(plan_.buckets.back().elements, slices_step()) : 0;
+        plan_.slices > 1
+            ? core::rounded_up(plan_.buckets.back().used_elements, plan_.step_elements())
+            : 0;
     return end <= padded || end * core::size_of(dtype_) <= limit_bytes;
   }
 
@@ -61,13 +63,14 @@ class PlanBuilder {
     plan_.offsets[parameter] = bucket.offset_elements + place;
     plan_.bucket_of_parameter[parameter] = plan_.buckets.size() - 1;
     bucket.parameters.push_back(parameter);
-    bucket.elements = place + room_of(parameter);
+    bucket.used_elements = place + room_of(parameter);
   }
 
   BucketPlan finish(std::size_t most_buckets) {
     close_bucket();
+    plan_.most_buckets = most_buckets;
     plan_.capacity_elements = plan_.total_elements;
-    if (plan_.slices > 1) plan_.capacity_elements = blocks() + most_buckets * slices_step();
+    if (plan_.slices > 1) plan_.capacity_elements = blocks() + most_buckets * plan_.step_elements();
     return std::move(plan_);
   }
 
@@ -79,8 +82,6 @@ class PlanBuilder {
   }
 
  private:
-  std::size_t slices_step() const { return static_cast<std::size_t>(plan_.slices) * kSliceBlock; }
-
   std::size_t room_of(std::size_t parameter) const {
     if (plan_.slices == 1) return padded_elements(elements_[parameter], dtype_);
     return core::rounded_up(elements_[parameter], kAlignmentBytes / kSmallestElementBytes);
@@ -88,7 +89,7 @@ class PlanBuilder {
 
   // In the last bucket, from its begin. See BucketPlan::slices.
   std::size_t place_of(std::size_t parameter) const {
-    const std::size_t used = plan_.buckets.back().elements;
+    const std::size_t used = plan_.buckets.back().used_elements;
     const bool crosses = used % kSliceBlock + elements_[parameter] > kSliceBlock;
     return plan_.slices > 1 && crosses ? core::rounded_up(used, kSliceBlock) : used;
   }
@@ -96,7 +97,7 @@ class PlanBuilder {
   void close_bucket() {
     if (plan_.buckets.empty()) return;
     Bucket& last = plan_.buckets.back();
-    if (plan_.slices > 1) last.elements = core::rounded_up(last.elements, slices_step());
+    last.elements = core::rounded_up(last.used_elements, plan_.step_elements());
     plan_.total_elements = last.offset_elements + last.elements;
   }
 
@@ -105,9 +106,11 @@ class PlanBuilder {
   BucketPlan plan_;
 };
 
-// Two buckets that follow each other hold more than the limit together, but for the first.
+// Two buckets that follow each other hold more than the limit together, but for the first. Whole
+// buckets have no padding of their own: any number of them takes the same memory.
 std::size_t most_buckets(const PlanBuilder& builder, std::size_t parameters, core::DType dtype,
                          const BucketLimits& limits) {
+  if (limits.slices == 1) return parameters;
   const std::size_t limit = limits.bucket_bytes / core::size_of(dtype);
   return limit == 0 ? parameters : std::min(parameters, 2 * builder.blocks() / limit + 3);
 }
@@ -153,11 +156,11 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
   return builder.finish(most_buckets(builder, elements.size(), dtype, limits));
 }
 
-BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
-                            std::span<const std::size_t> order, core::DType dtype,
-                            std::span<const std::size_t> parameters_per_bucket) {
+BucketPlan cut_into_buckets(const BucketPlan& plan, std::span<const std::size_t> elements,
+                            core::DType dtype, std::span<const std::size_t> parameters_per_bucket) {
+  const std::vector<std::size_t> order = plan.order();
   require_permutation(order, elements.size());
-  PlanBuilder builder(elements, dtype, 1);
+  PlanBuilder builder(elements, dtype, plan.slices);
   std::size_t next = 0;
   for (const std::size_t parameters : parameters_per_bucket) {
     if (parameters > 0 && next < order.size()) builder.open_bucket();
@@ -168,7 +171,10 @@ BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
   if (cut != order.size())
     throw core::Error(
         fmt::format("Buckets: expected {} parameters in all, found {}.", order.size(), cut));
-  return builder.finish(parameters_per_bucket.size());
+  if (builder.bucket_count() > plan.most_buckets)
+    throw core::Error(fmt::format("Buckets: expected at most {} of them, found {}.",
+                                  plan.most_buckets, builder.bucket_count()));
+  return builder.finish(plan.most_buckets);
 }
 
 }  // namespace sidestream::parallel

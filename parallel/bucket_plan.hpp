@@ -39,6 +39,7 @@ struct Bucket {
   std::vector<std::size_t> parameters;  // indices, in the order of their gradients in memory
   std::size_t offset_elements = 0;      // in the flat buffer
   std::size_t elements = 0;             // padding included
+  std::size_t used_elements = 0;        // without the end that makes its slices equal
 };
 
 struct BucketPlan {
@@ -47,10 +48,15 @@ struct BucketPlan {
   std::vector<std::size_t> bucket_of_parameter;
   std::size_t total_elements = 0;     // of the flat buffer
   std::size_t capacity_elements = 0;  // that every plan of the same sizes and limits fits into
+  std::size_t most_buckets = 0;       // that fit into it however they are cut
   int slices = 1;                     // into which each bucket is cut
 
   std::size_t slice_elements(std::size_t bucket) const {
     return buckets.at(bucket).elements / static_cast<std::size_t>(slices);
+  }
+  // Elements that every bucket is a multiple of.
+  std::size_t step_elements() const {
+    return slices == 1 ? 1 : static_cast<std::size_t>(slices) * kSliceBlock;
   }
 
   // Parameters in the order in which buckets are filled.
@@ -62,10 +68,11 @@ BucketPlan make_bucket_plan(std::span<const std::size_t> elements,
                             std::span<const std::size_t> order, core::DType dtype,
                             const BucketLimits& limits);
 
-// The same with so many parameters in each bucket. Throws Error when they are not all parameters.
-BucketPlan cut_into_buckets(std::span<const std::size_t> elements,
-                            std::span<const std::size_t> order, core::DType dtype,
-                            std::span<const std::size_t> parameters_per_bucket);
+// The same parameters, order, slices and memory as a plan's, with so many parameters in each
+// bucket. Throws Error when they are not all parameters, or the buckets more than
+// plan.most_buckets.
+BucketPlan cut_into_buckets(const BucketPlan& plan, std::span<const std::size_t> elements,
+                            core::DType dtype, std::span<const std::size_t> parameters_per_bucket);
 
 // n-1 .. 0: gradients become ready in about the reverse order of use.
 std::vector<std::size_t> reverse_order(std::size_t count);

@@ -104,11 +104,12 @@ TransferSample middle_of(const std::vector<TransferSample>& samples) {
           .seconds = upper_median(std::move(seconds))};
 }
 
-// In the order of the plan. A parameter ends where the next one, or the bucket, begins.
+// In the order of the plan. A parameter ends where the next one begins, or with what its bucket
+// holds.
 GradientTimes times_of(const Account& account, const BucketPlan& plan, core::DType dtype) {
   GradientTimes times;
   for (const Bucket& bucket : plan.buckets) {
-    const std::size_t end = bucket.offset_elements + bucket.elements;
+    const std::size_t end = bucket.offset_elements + bucket.used_elements;
     for (std::size_t i = 0; i < bucket.parameters.size(); ++i) {
       const std::size_t parameter = bucket.parameters[i];
       const std::size_t next =
@@ -149,12 +150,15 @@ std::optional<BucketProposal> probing_cut(const GradientTimes& times, const Buck
 }
 
 std::optional<BucketProposal> better_cut(const GradientTimes& times, const TransferCost& cost,
-                                         const BucketCut& current) {
-  BucketCut best =
-      best_cut(times, {.latency_s = cost.latency_s, .s_per_byte = kSlowerLink * cost.s_per_byte});
+                                         const BucketPlan& plan, std::size_t moved_bytes) {
+  const BucketCut current = cut_of(plan);
+  TransferCost slower = cost;
+  slower.s_per_byte *= kSlowerLink;
+  BucketCut best = best_cut(times, slower, plan.most_buckets);
   const double before = end_of_collectives(times, cost, current);
   const double after = end_of_collectives(times, cost, best);
-  if (before - after < kWorthWhile * before) return std::nullopt;
+  const double move_s = cost.s_per_byte * static_cast<double>(moved_bytes);
+  if (before - after < std::max(kWorthWhile * before, move_s / kPause)) return std::nullopt;
   const double ready_s = *std::max_element(times.ready_s.begin(), times.ready_s.end());
   std::string reason = fmt::format(
       "buckets: {} instead of {}, for a collective takes {:.2f} ms and {:.1f} ms for each 25 MiB: "
@@ -226,7 +230,8 @@ std::optional<TransferCost> BucketTuner::cost_of(const std::vector<TransferSampl
   return last_cost_;
 }
 
-std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core::DType dtype) {
+std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core::DType dtype,
+                                                   std::size_t moved_bytes) {
   if (measured_.size() < static_cast<std::size_t>(kMeasuredSteps)) return std::nullopt;
   const std::vector<std::string> all =
       communicator_.exchange(own_account(), {.purpose = "times of backward"});
@@ -235,9 +240,10 @@ std::optional<BucketProposal> BucketTuner::propose(const BucketPlan& plan, core:
   pause_ = kPause;
   const Account account = join(all, plan.bucket_of_parameter.size(), plan.buckets.size());
   const GradientTimes times = times_of(account, plan, dtype);
-  if (const auto cost = cost_of(samples_of(account, plan, dtype))) {
+  if (auto cost = cost_of(samples_of(account, plan, dtype))) {
     probed_ = false;
-    return better_cut(times, *cost, cut_of(plan));
+    cost->step_bytes = plan.step_elements() * core::size_of(dtype);
+    return better_cut(times, *cost, plan, moved_bytes);
   }
   if (std::exchange(probed_, true)) return std::nullopt;
   pause_ = 1;

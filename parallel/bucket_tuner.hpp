@@ -40,9 +40,12 @@ class BucketTuner {
   void plan_changed();
 
   // Between steps, on all ranks: collective and blocking when a few steps have been measured, else
-  // nothing. A cut that all ranks agree on, where it should end the step by 0.5 % earlier, or
-  // where buckets of one size do not show what a collective and what a byte takes.
-  std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype);
+  // nothing. A cut that all ranks agree on, of at most plan.most_buckets, where it should end the
+  // step by 0.5 % earlier, or where buckets of one size do not show what a collective and what a
+  // byte takes. moved_bytes: what would travel once so that a cut can be adopted, the same on all
+  // ranks; the steps up to the next look have to save it.
+  std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype,
+                                        std::size_t moved_bytes = 0);
 
  private:
   // Of one backward, in seconds.

@@ -20,10 +20,11 @@
 // channels-last order, too. Buffers such as BatchNorm's running statistics are each rank's own
 // after the start (module_buffers.hpp). A module belongs to one DataParallel at a time. Memory of
 // gradients is the communicator's, and stays until its end; that of shared weights lives as long as
-// a tensor that lies there. Where ranks keep slices of the state, weights move with the order of
-// the buckets (before step 2, in set_bucket_order()): the parameters follow, aliases of them do
-// not. Each step begins without gradients: zero_grad() is not needed, and between micro-steps an
-// Error of backward or of finish_backward(). The module's gradients are undefined after its end.
+// a tensor that lies there. Where ranks keep slices of the state, weights move with the buckets
+// (before step 2, in set_bucket_order(), and in begin_micro_step(0) when they are cut anew, see
+// take_news()): the parameters follow, aliases of them do not. Each step begins without gradients:
+// zero_grad() is not needed, and between micro-steps an Error of backward or of finish_backward().
+// The module's gradients are undefined after its end.
 //
 // Several on one communicator are made in the same order on all ranks, and take turns: from the
 // last begin_micro_step() to finish_backward() nothing else may use the communicator, another
@@ -211,7 +212,7 @@ class DataParallel {
 
   // What has changed about the buckets since the last call, in a sentence for the log, the same on
   // all ranks; empty: nothing. With bucket_mb chosen here, buckets are cut anew after the first
-  // steps, and from time to time, by what collectives and backward took; not with sharded state.
+  // steps, and from time to time, by what collectives and backward took.
   std::string take_news();
 
   // Collective: throws NumericsError naming the first parameter whose bytes differ between ranks,

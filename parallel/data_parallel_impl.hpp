@@ -53,7 +53,7 @@ class DataParallel::Impl {
         accumulator_(parameters_, gradients_),
         synchronizer_(make_gradient_synchronizer(config.gradient_sync, communicator, gradients_,
                                                  tools.current_stream)),
-        tuner_(parameters_.is_sharded() ? nullptr : make_bucket_tuner(config, communicator)),
+        tuner_(make_bucket_tuner(config, communicator)),
         hooks_(parameters_.parameters(), [this](std::size_t i) { on_gradient(i); }) {
     for (std::size_t i = 0; i < parameters_.size(); ++i)
       index_of_[parameters_.at(i).tensor.unsafeGetTensorImpl()] = i;
@@ -306,10 +306,9 @@ class DataParallel::Impl {
   void settle_bucket_cut() {
     if (!tuner_ || !order_settled_) return;
     const BucketPlan& plan = gradients_.plan();
-    auto proposal = tuner_->propose(plan, gradients_.dtype());
+    auto proposal = tuner_->propose(plan, gradients_.dtype(), state_bytes_to_move());
     if (!proposal) return;
-    adopt(
-        cut_into_buckets(parameters_.elements(), plan.order(), gradients_.dtype(), proposal->cut));
+    adopt(cut_into_buckets(plan, parameters_.elements(), gradients_.dtype(), proposal->cut));
     news_ = std::move(proposal->reason);
   }
 
@@ -321,6 +320,14 @@ class DataParallel::Impl {
   void finish_update() const {
     finish_gather();
     if (update_) update_->finish_state();
+  }
+
+  // Of all ranks together: what move_state() gathers.
+  std::size_t state_bytes_to_move() {
+    if (!parameters_.is_sharded()) return 0;
+    std::size_t own = parameters_.has_master() ? parameters_.master_state().flat.nbytes() : 0;
+    update_->each_state([&](const FlatState& state) { own += state.flat.nbytes(); });
+    return own * static_cast<std::size_t>(gradients_.plan().slices);
   }
 
   // Weights and state come to lie as the plan has them.

@@ -33,10 +33,10 @@ struct MemoryPlan {
   std::size_t host_state_bytes = 0;
   std::size_t moving_host_bytes = 0;  // beside it: one state twice, while slices move
   std::size_t stream_bytes = 0;       // the two buffers on the GPU through which updates stream it
-  // Before there are activations. Of state in slices, before the second step: the module's own fp32
-  // weights beside the flat ones and the slices of master weights; or what training takes, and once
-  // more the slices of one state, which move with the order of the buckets. Of state in the host's
-  // memory: the module's own weights and the flat ones. 0: never more than in training.
+  // Before there are activations. Of state in slices: the module's own fp32 weights beside the flat
+  // ones and the slices of master weights; or, between two steps, what training takes, and once
+  // more the slices of one state, which move with the buckets. Of state in the host's memory: the
+  // module's own weights and the flat ones. 0: never more than in training.
   std::size_t start_bytes = 0;
   std::size_t padding_bytes = 0;  // of them in training, so that slices are equal
   bool shares_state = false;      // one copy of all but the gradients for all ranks

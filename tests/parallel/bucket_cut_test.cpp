@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -15,13 +16,15 @@ namespace {
 using ::testing::ElementsAre;
 
 constexpr double kMs = 1e-3;
+constexpr std::size_t kAnyNumber = std::numeric_limits<std::size_t>::max();
 
 std::size_t sum_of(const BucketCut& cut) {
   return std::accumulate(cut.begin(), cut.end(), std::size_t{0});
 }
 
-// Every cut of `count` parameters: bit i says whether a bucket ends behind parameter i.
-std::vector<BucketCut> all_cuts(std::size_t count) {
+// Every cut of `count` parameters into at most so many buckets: bit i says whether one ends behind
+// parameter i.
+std::vector<BucketCut> all_cuts(std::size_t count, std::size_t most_buckets) {
   std::vector<BucketCut> cuts;
   for (unsigned bits = 0; bits < 1u << (count - 1); ++bits) {
     BucketCut cut{1};
@@ -31,7 +34,7 @@ std::vector<BucketCut> all_cuts(std::size_t count) {
       else
         ++cut.back();
     }
-    cuts.push_back(cut);
+    if (cut.size() <= most_buckets) cuts.push_back(cut);
   }
   return cuts;
 }
@@ -48,23 +51,27 @@ GradientTimes random_times(std::mt19937& random, std::size_t count) {
 }
 
 TEST(BucketCutTest, best_cut_ends_no_later_than_any_other) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < 120; ++seed) {
     std::mt19937 random(seed);
     const std::size_t count = 1 + random() % 11;
     const GradientTimes times = random_times(random, count);
     const TransferCost cost{.latency_s = static_cast<double>(random() % 500) * 1e-5,
-                            .s_per_byte = static_cast<double>(1 + random() % 50) * 1e-10};
+                            .s_per_byte = static_cast<double>(1 + random() % 50) * 1e-10,
+                            .step_bytes = seed % 2 == 0 ? 1 : 1 + random() % 8'000'000};
+    const std::size_t most = seed % 3 == 0 ? 1 + random() % count : kAnyNumber;
+    const std::vector<BucketCut> cuts = all_cuts(count, most);
     double earliest = std::numeric_limits<double>::infinity();
-    for (const BucketCut& cut : all_cuts(count))
+    for (const BucketCut& cut : cuts)
       earliest = std::min(earliest, end_of_collectives(times, cost, cut));
 
-    const BucketCut best = best_cut(times, cost);
+    const BucketCut best = best_cut(times, cost, most);
 
     EXPECT_EQ(sum_of(best), count);
+    EXPECT_LE(best.size(), most);
     const double ready_s = *std::max_element(times.ready_s.begin(), times.ready_s.end());
     const double end = end_of_collectives(times, cost, best);
     EXPECT_LE(end, earliest + 0.0201 * (earliest - ready_s)) << "seed " << seed;
-    for (const BucketCut& cut : all_cuts(count)) {
+    for (const BucketCut& cut : cuts) {
       if (end_of_collectives(times, cost, cut) <= end) {
         EXPECT_GE(cut.size(), best.size()) << "seed " << seed;
       }
@@ -79,7 +86,7 @@ TEST(BucketCutTest, what_is_ready_early_travels_early_and_the_last_bucket_is_sma
   times.bytes.assign(10, 10'000'000);
   const TransferCost cost{.latency_s = 1 * kMs, .s_per_byte = 0.8e-9};
 
-  const BucketCut best = best_cut(times, cost);
+  const BucketCut best = best_cut(times, cost, kAnyNumber);
 
   EXPECT_EQ(best.back(), 1u);
   EXPECT_DOUBLE_EQ(end_of_collectives(times, cost, best), 109 * kMs);
@@ -89,7 +96,21 @@ TEST(BucketCutTest, what_is_ready_early_travels_early_and_the_last_bucket_is_sma
 TEST(BucketCutTest, where_the_link_is_never_idle_latency_is_saved) {
   // All is ready at once: one bucket.
   const GradientTimes times{.ready_s = {0, 0, 0, 0}, .bytes = {1000, 1000, 1000, 1000}};
-  EXPECT_THAT(best_cut(times, {.latency_s = 1 * kMs, .s_per_byte = 1e-9}), ElementsAre(4));
+  EXPECT_THAT(best_cut(times, {.latency_s = 1 * kMs, .s_per_byte = 1e-9}, kAnyNumber),
+              ElementsAre(4));
+}
+
+// Eight gradients of 1 MB, one each 10 ms: seven would travel meanwhile, but for their padding.
+TEST(BucketCutTest, padding_of_buckets_is_counted) {
+  GradientTimes times{.ready_s = {}, .bytes = std::vector<std::size_t>(8, 1'000'000)};
+  for (int i = 1; i <= 8; ++i) times.ready_s.push_back(i * 10 * kMs);
+  const TransferCost whole{.s_per_byte = 10e-9};
+  const TransferCost padded{.s_per_byte = 10e-9, .step_bytes = 4'000'000};
+
+  EXPECT_DOUBLE_EQ(end_of_collectives(times, padded, {4, 4}), 120 * kMs);
+  EXPECT_DOUBLE_EQ(end_of_collectives(times, padded, {1, 7}), 160 * kMs);
+  EXPECT_EQ(best_cut(times, whole, kAnyNumber).back(), 1u);
+  EXPECT_THAT(best_cut(times, padded, kAnyNumber), ElementsAre(4, 4));
 }
 
 TEST(BucketCutTest, thousands_of_gradients_are_cut_too) {
@@ -97,14 +118,14 @@ TEST(BucketCutTest, thousands_of_gradients_are_cut_too) {
   const GradientTimes times = random_times(random, 5000);
   const TransferCost cost{.latency_s = 0.1 * kMs, .s_per_byte = 1e-9};
 
-  const BucketCut best = best_cut(times, cost);
+  const BucketCut best = best_cut(times, cost, kAnyNumber);
 
   EXPECT_EQ(sum_of(best), 5000u);
   EXPECT_LT(end_of_collectives(times, cost, best), end_of_collectives(times, cost, {5000}));
 }
 
 TEST(BucketCutTest, without_parameters_there_are_no_buckets) {
-  EXPECT_TRUE(best_cut({}, {.latency_s = 1, .s_per_byte = 1}).empty());
+  EXPECT_TRUE(best_cut({}, {.latency_s = 1, .s_per_byte = 1}, kAnyNumber).empty());
 }
 
 TEST(TransferCostTest, a_line_with_one_disturbed_sample_in_five) {

@@ -129,6 +129,21 @@ TEST(BucketPlanTest, makeBucketPlan_orderIsNoPermutation_throws) {
   }
 }
 
+TEST(BucketPlanTest, cutIntoBuckets_ofWholeBuckets_takesAnyNumberAndAllParameters) {
+  const std::vector<std::size_t> elements = {10, 20, 30, 40};
+  const BucketPlan plan = make_bucket_plan(elements, reverse_order(4), kFloat,
+                                           {.bucket_bytes = 4096, .first_bucket_bytes = 4096});
+  const auto cut = [&](const std::vector<std::size_t>& parameters) {
+    return cut_into_buckets(plan, elements, kFloat, parameters);
+  };
+
+  EXPECT_EQ(cut({1, 1, 1, 1}).buckets.size(), 4u);
+  EXPECT_THAT(cut({1, 3}).buckets.at(1).parameters, ElementsAre(2, 1, 0));
+  EXPECT_EQ(cut({1, 3}).offsets, plan.offsets);
+  EXPECT_THROW(cut({1, 2}), core::Error);
+  EXPECT_THROW(cut({2, 3}), core::Error);
+}
+
 TEST(BucketSizeTest, automaticBucketBytes_growsWithTheModelBetweenItsLimits) {
   constexpr std::size_t kMebibyte = 1 << 20;
 

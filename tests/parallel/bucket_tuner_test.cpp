@@ -33,7 +33,8 @@ const std::vector<std::size_t> kElements = [] {
 BucketPlan plan_of(const BucketCut& cut) {
   std::vector<std::size_t> order(kParameters);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  return parallel::cut_into_buckets(kElements, order, kFloat, cut);
+  return parallel::cut_into_buckets(parallel::make_bucket_plan(kElements, order, kFloat, {}),
+                                    kElements, kFloat, cut);
 }
 
 // A rank whose clock and collectives are made up: gradients come every 10 ms, on the last rank 5 ms
@@ -155,7 +156,7 @@ double end_on_a_slower_link(const BucketCut& cut, double factor) {
   const parallel::TransferCost link{.latency_s = 1e-3, .s_per_byte = factor * 1e-9};
   if (!cut.empty()) return parallel::end_of_collectives(times, link, cut);
   const parallel::TransferCost seen{.latency_s = 1e-3, .s_per_byte = 1e-9};
-  return parallel::end_of_collectives(times, link, parallel::best_cut(times, seen));
+  return parallel::end_of_collectives(times, link, parallel::best_cut(times, seen, kParameters));
 }
 
 TEST(BucketTunerTest, a_link_that_becomes_a_fifth_slower_leaves_no_more_behind_than_it_must) {
@@ -165,6 +166,37 @@ TEST(BucketTunerTest, a_link_that_becomes_a_fifth_slower_leaves_no_more_behind_t
     EXPECT_NEAR(end_on_a_slower_link(cut, 1.2), 0.085 + 1e-3 + 1.2 * 4e-3, 2e-4);
     EXPECT_GT(end_on_a_slower_link({}, 1.2), end_on_a_slower_link(cut, 1.2) + 1e-3)
         << "the best cut for the link as it was would do as well: this shows nothing";
+  });
+}
+
+TEST(BucketTunerTest, no_more_buckets_are_proposed_than_their_memory_takes) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    MadeUpRank rank(communicator);
+    EXPECT_GT(proposals_from(rank, {1, 7}, 5).last.size(), 2u);
+    BucketPlan plan = plan_of({1, 7});
+    plan.most_buckets = 2;
+    rank.tuner().plan_changed();
+    for (int backward = 1; backward <= 5; ++backward) rank.backward(plan);
+
+    const auto proposal = rank.tuner().propose(plan, kFloat);
+
+    ASSERT_TRUE(proposal.has_value());
+    EXPECT_THAT(proposal->cut, ElementsAre(5, 3));
+  });
+}
+
+// Another cut ends each of 256 steps 24 ms earlier: time for 6 GB.
+TEST(BucketTunerTest, a_cut_has_to_save_what_it_takes_to_move_the_state) {
+  run_ranks(2, [](ThreadCommunicator& communicator) {
+    const auto is_proposed = [&](std::size_t moved_bytes) {
+      MadeUpRank rank(communicator);
+      const BucketPlan plan = plan_of({1, 7});
+      for (int backward = 1; backward <= 5; ++backward) rank.backward(plan);
+      return rank.tuner().propose(plan, kFloat, moved_bytes).has_value();
+    };
+
+    EXPECT_TRUE(is_proposed(5'000'000'000));
+    EXPECT_FALSE(is_proposed(7'000'000'000));
   });
 }
 

@@ -1,5 +1,6 @@
 // The main promises of data-parallel training on real ranks, with the communicator that the trainer
 // uses.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "comm/factory.hpp"
@@ -12,6 +13,7 @@ namespace sidestream::test {
 namespace {
 
 using parallel::GradientSync;
+using ::testing::HasSubstr;
 
 std::unique_ptr<comm::Communicator> make_communicator(const comm::CommunicatorConfig& config = {}) {
   std::vector<std::string> warnings;
@@ -88,25 +90,31 @@ TEST(MpiTrainingTest, construct_onOneNode_keepsOneCopyOfTheState) {
   }
 }
 
+// Buckets whose size is chosen here are cut anew between nodes, first in the seventh step.
 TEST(MpiTrainingTest, train_withSlicesOfTheState_isBitIdentical) {
   using parallel::StateSharing;
+  const int nodes = make_communicator()->topology().node_count;
   for (const bool shared_memory : {true, false}) {
     for (const core::DType dtype : {core::DType::kFloat32, core::DType::kBFloat16}) {
-      const auto train = [&](StateSharing sharing) {
+      const auto train = [&](StateSharing sharing, std::optional<double> bucket_mb) {
         const auto communicator = make_communicator({.shared_memory = shared_memory});
-        return train_toy(
-            *communicator,
-            {.steps = 6,
-             .hidden = 6007,
-             .config = {.bucket_mb = 0.1, .parameter_dtype = dtype, .state_sharing = sharing}});
+        return train_toy(*communicator, {.steps = 9,
+                                         .hidden = 6007,
+                                         .config = {.bucket_mb = bucket_mb,
+                                                    .parameter_dtype = dtype,
+                                                    .state_sharing = sharing}});
       };
-      const ToyResult replicated = train(StateSharing::kOff);
+      const ToyResult replicated = train(StateSharing::kOff, 0.1);
 
-      const ToyResult sharded = train(StateSharing::kSharded);
+      for (const std::optional<double> bucket_mb : {std::optional(0.1), std::optional<double>()}) {
+        const ToyResult sharded = train(StateSharing::kSharded, bucket_mb);
 
-      EXPECT_EQ(replicated.losses, sharded.losses);
-      EXPECT_EQ(replicated.norms, sharded.norms);
-      EXPECT_EQ(replicated.weights, sharded.weights);
+        EXPECT_EQ(replicated.losses, sharded.losses);
+        EXPECT_EQ(replicated.norms, sharded.norms);
+        EXPECT_EQ(replicated.weights, sharded.weights);
+        const bool is_cut_anew = nodes > 1 && !bucket_mb;
+        EXPECT_THAT(sharded.news, HasSubstr(is_cut_anew ? "buckets: 2 instead of 1" : ""));
+      }
     }
   }
 }

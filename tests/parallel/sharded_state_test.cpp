@@ -176,42 +176,6 @@ TEST(ShardedStateTest, setBucketOrder_inTheMiddle_movesTheState) {
   }
 }
 
-using States = std::map<std::string, torch::Tensor>;
-
-// What a checkpoint would hold, of either kind of state.
-States saved(DataParallel& replicas) {
-  States states;
-  for (const parallel::ParameterState& state : replicas.states()) {
-    states["." + state.name] = torch::empty(state.master.sizes());
-    if (!replicas.shards_state()) states["." + state.name].copy_(state.master);
-    for (const parallel::Moment& moment : state.moments) {
-      states[moment.name + "." + state.name] = torch::empty(moment.tensor.sizes());
-      if (!replicas.shards_state()) states[moment.name + "." + state.name].copy_(moment.tensor);
-    }
-  }
-  if (!replicas.shards_state()) return states;
-  replicas.gather_states([&](const std::string& kind, const std::string& parameter) {
-    return states.at(kind + "." + parameter);
-  });
-  return states;
-}
-
-void restore(DataParallel& replicas, const States& states, std::int64_t steps) {
-  if (replicas.shards_state()) {
-    replicas.load_states([&](const std::string& kind, const std::string& parameter) {
-      return states.at(kind + "." + parameter);
-    });
-  } else {
-    for (parallel::ParameterState& state : replicas.states()) {
-      state.master.copy_(states.at("." + state.name));
-      for (parallel::Moment& moment : state.moments)
-        moment.tensor.copy_(states.at(moment.name + "." + state.name));
-    }
-  }
-  replicas.refresh_parameters();
-  replicas.set_steps_taken(steps);
-}
-
 // Three steps with one kind of state on some ranks, then three with another on three ranks.
 TEST(ShardedStateTest, loadStates_ofOtherRanksAndKinds_goesOnWithTheSameBits) {
   struct Part {
@@ -224,7 +188,7 @@ TEST(ShardedStateTest, loadStates_ofOtherRanksAndKinds_goesOnWithTheSameBits) {
           .hidden = kWide,
           .config = {.bucket_mb = 0.1, .parameter_dtype = dtype, .state_sharing = sharing}};
     };
-    States states;
+    SavedStates states;
     const auto go_on = [&](Part part) {
       std::vector<float> result;
       run_ranks(part.ranks, [&](ThreadCommunicator& communicator) {
@@ -247,7 +211,7 @@ TEST(ShardedStateTest, loadStates_ofOtherRanksAndKinds_goesOnWithTheSameBits) {
         DataParallel replicas(net, communicator, options.config);
         for (int step = 1; step <= 3; ++step)
           run_toy_step(net, replicas, communicator, options, step);
-        States mine = saved(replicas);
+        SavedStates mine = saved(replicas);
         if (communicator.rank() == 0) states = std::move(mine);
       });
 

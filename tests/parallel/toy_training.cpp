@@ -139,6 +139,7 @@ ToyResult train_toy(comm::Communicator& communicator, const ToyOptions& options)
     result.losses.push_back(mean_over_ranks(communicator, done.loss));
     // NaN is no equal of itself.
     result.norms.push_back(std::isnan(done.statistics.grad_norm) ? -1 : done.statistics.grad_norm);
+    result.news += replicas.take_news();
   }
   replicas.check_replicas();
   result.weights = weights_of(replicas);
@@ -165,6 +166,39 @@ std::vector<float> weights_of(parallel::DataParallel& replicas) {
 
 std::vector<float> state_of(parallel::DataParallel& replicas) {
   return concatenated(whole_states(replicas), Parts::kAll);
+}
+
+SavedStates saved(parallel::DataParallel& replicas) {
+  SavedStates states;
+  for (const parallel::ParameterState& state : replicas.states()) {
+    states["." + state.name] = torch::empty(state.master.sizes());
+    if (!replicas.shards_state()) states["." + state.name].copy_(state.master);
+    for (const parallel::Moment& moment : state.moments) {
+      states[moment.name + "." + state.name] = torch::empty(moment.tensor.sizes());
+      if (!replicas.shards_state()) states[moment.name + "." + state.name].copy_(moment.tensor);
+    }
+  }
+  if (!replicas.shards_state()) return states;
+  replicas.gather_states([&](const std::string& kind, const std::string& parameter) {
+    return states.at(kind + "." + parameter);
+  });
+  return states;
+}
+
+void restore(parallel::DataParallel& replicas, const SavedStates& states, std::int64_t steps) {
+  if (replicas.shards_state()) {
+    replicas.load_states([&](const std::string& kind, const std::string& parameter) {
+      return states.at(kind + "." + parameter);
+    });
+  } else {
+    for (parallel::ParameterState& state : replicas.states()) {
+      state.master.copy_(states.at("." + state.name));
+      for (parallel::Moment& moment : state.moments)
+        moment.tensor.copy_(states.at(moment.name + "." + state.name));
+    }
+  }
+  replicas.refresh_parameters();
+  replicas.set_steps_taken(steps);
 }
 
 }  // namespace sidestream::test

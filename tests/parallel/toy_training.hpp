@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include <torch/nn/module.h>
@@ -52,6 +54,7 @@ struct ToyResult {
   std::vector<double> losses;  // mean over ranks and micro-steps
   std::vector<double> norms;   // -1: not a number, or on a device
   std::vector<float> weights;  // master weights at the end
+  std::string news;            // of the buckets
 };
 
 torch::Tensor toy_loss(ToyNet& net, const ToyBatch& batch);
@@ -74,5 +77,11 @@ ToyResult train_on_threads(int ranks, const ToyOptions& options);
 std::vector<float> weights_of(parallel::DataParallel& replicas);
 // The same, and all moments behind them.
 std::vector<float> state_of(parallel::DataParallel& replicas);
+
+// What a checkpoint would hold, of either kind of state: by kind and parameter, in fp32. saved() is
+// collective where state is sharded; restore() takes it into either kind.
+using SavedStates = std::map<std::string, torch::Tensor>;
+SavedStates saved(parallel::DataParallel& replicas);
+void restore(parallel::DataParallel& replicas, const SavedStates& states, std::int64_t steps);
 
 }  // namespace sidestream::test
