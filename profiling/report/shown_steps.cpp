@@ -12,7 +12,7 @@ namespace {
 struct WholeStep {
   std::optional<std::int64_t> step = {};
   std::size_t rows = 0;
-  bool must = false;  // as long as there is room
+  bool has_tag = false;
   std::int64_t longest_ns = 0;
   std::int64_t least_own_ns = INT64_MAX;
   std::int64_t most_own_ns = INT64_MIN;
@@ -20,6 +20,7 @@ struct WholeStep {
   std::int64_t spread_ns() const { return most_own_ns - least_own_ns; }
 };
 
+// In their order.
 std::vector<WholeStep> whole_steps(const analysis::Analysis& all) {
   std::map<std::optional<std::int64_t>, WholeStep> by_step;
   for (const analysis::RankView& rank : all.ranks) {
@@ -27,13 +28,12 @@ std::vector<WholeStep> whole_steps(const analysis::Analysis& all) {
       WholeStep& whole = by_step[row.step];
       whole.step = row.step;
       whole.rows += 1;
-      whole.must = whole.must || !row.tags.empty();
+      whole.has_tag = whole.has_tag || !row.tags.empty();
       whole.longest_ns = std::max(whole.longest_ns, row.budget.window_ns);
       whole.least_own_ns = std::min(whole.least_own_ns, row.own_ns());
       whole.most_own_ns = std::max(whole.most_own_ns, row.own_ns());
     }
   }
-  if (!by_step.empty()) by_step.begin()->second.must = true;
   std::vector<WholeStep> steps;
   for (const auto& [number, whole] : by_step) steps.push_back(whole);
   return steps;
@@ -52,8 +52,11 @@ ShownSteps::ShownSteps(const analysis::Analysis& all, std::size_t most_rows) {
     }
   };
   std::vector<WholeStep> steps = whole_steps(all);
+  // Whatever the others are: people look for the beginning.
+  kept_.insert(steps.front().step);
+  taken += steps.front().rows;
   std::stable_sort(steps.begin(), steps.end(), [](const WholeStep& a, const WholeStep& b) {
-    return std::tie(a.must, a.longest_ns) > std::tie(b.must, b.longest_ns);
+    return std::tie(a.has_tag, a.longest_ns) > std::tie(b.has_tag, b.longest_ns);
   });
   take(steps, most_rows - most_rows / 3);
   std::stable_sort(steps.begin(), steps.end(), [](const WholeStep& a, const WholeStep& b) {

@@ -18,8 +18,8 @@ class ShownSteps {
   // All.
   ShownSteps() = default;
   // A row is a step of a rank. All while there are at most `most_rows`; else whole steps, with all
-  // of their ranks, as many as have room: the first one and those with tags, the longest, and those
-  // in which the own time of the ranks differs most.
+  // of their ranks, as many as have room: the first one in any case, those with tags, the longest,
+  // and those in which the own time of the ranks differs most.
   ShownSteps(const analysis::Analysis& all, std::size_t most_rows);
 
   bool contain(const std::optional<std::int64_t>& step) const {

@@ -54,7 +54,7 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
         : figure("profiler: longer steps", "within their scatter", [`of ${percentText(metrics.profiler_cost_below)}`, beside].filter(Boolean).join(", ")),
     figure("ranks", String(report.world_size), read < report.world_size ? `${read} of them read` : "")));
   if (report.steps_left_out > 0) body.append(element("p", {class: "what"}, `Step by step this page has ${numberText(report.steps.length)} of ` +
-    `${numberText(report.steps.length + report.steps_left_out)} of all ranks: those with tags, the longest, and those in which ranks differ most. ` +
+    `${numberText(report.steps.length + report.steps_left_out)} of all ranks: the first, those with tags, the longest, and those in which ranks differ most. ` +
     "Means are of all; report.json has each (--json)."));
   if (means.length === 0) { body.append(absent("no steps in the traces")); return true; }
   body.append(element("h3", {}, `Step budget: mean of ${sum(means.map(one => one.steps))} steps` +
@@ -67,12 +67,11 @@ Page.sections.push({id: "overview", title: "Overview", what: "Where a step goes,
 const boundText = one => (one.gain_ceiling_pct === null ? "bound not known" : `at most ${one.gain_ceiling_pct.toFixed(1)} %`) +
   (one.comes_first ? "; first, for what else is found may follow from it" : "");
 
-// Where the largest piece of it lies, as the timeline shows it.
+// Where the largest piece of it lies, as the timeline shows it. Times count from the first step of the run, shown or not.
 function placeOf(one) {
   if (one.start_ns === null) return "";
-  const begin = currentRun().report.steps.reduce((first, step) => Math.min(first, step.start_ns), Infinity);
   const stream = one.stream === null ? "" : `, stream ${one.stream}`;
-  return `rank ${one.place_rank}${stream}, ${nsText(one.start_ns - begin)} to ${nsText(one.end_ns - begin)} after the first step began`;
+  return `rank ${one.place_rank}${stream}, ${nsText(one.start_ns)} to ${nsText(one.end_ns)} after the first step began`;
 }
 
 Page.sections.push({id: "advice", title: "Advice", what: "What to change, the largest possible gain first, after what the others may follow from. " +

@@ -50,6 +50,18 @@ TEST_F(ShownStepsTest, else_the_first_the_tagged_the_longest_and_the_most_uneven
   EXPECT_EQ(shown.left_out_rows(), 12);
 }
 
+TEST_F(ShownStepsTest, the_first_also_where_longer_ones_with_tags_take_all_room) {
+  for (const std::size_t step : {2, 3, 4, 6, 8}) {
+    for (analysis::RankView& view : all_.ranks) {
+      view.steps[step].tags = {"eval"};
+      view.steps[step].budget.window_ns = 400;
+    }
+  }
+
+  EXPECT_EQ(kept(ShownSteps(all_, 9)), (std::vector<int>{0, 2, 3, 7}));
+  EXPECT_EQ(kept(ShownSteps(all_, 1)), (std::vector<int>{0}));
+}
+
 TEST(ShownStepsReportTest, means_are_of_all_steps) {
   std::string events;
   for (int step = 10; step < 30; ++step) {
