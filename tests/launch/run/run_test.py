@@ -172,15 +172,20 @@ class RunTest(unittest.TestCase):
                 (self.folder / "up").unlink()
 
     def test_launcher_of_ranks_that_are_all_elsewhere_is_left_alone(self):
-        """As its own configuration has it: it talks to another host."""
+        """As its own configuration has it: it talks to another host. It is asked to stop once its ranks may be there."""
         self.fake_mpirun("exec python3 -c '"
-                         "import socket, sys, time; "
+                         "import os, signal, socket, sys, time; "
+                         "signal.signal(signal.SIGUSR1, lambda *_: sys.exit(75)); "
                          'there = socket.create_server(("127.0.0.1", 0)); '
                          "here = socket.create_connection(there.getsockname()); "
-                         "time.sleep(20); sys.exit(3)'")
-        done = self.run_to_end(self.command(2, "train", options=["--patience", "1"]))
-        self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertNotIn("no rank", done.stderr)
+                         'open(os.environ["FOLDER"] + "/up", "w").close(); '
+                         "time.sleep(30); sys.exit(3)'")
+        process = self.launch("train", options=["--program", str(self.folder / "sidestream"), "--patience", "1"])
+        self.wait_for((self.folder / "up").exists, "mpirun has begun")
+        process.terminate()
+        _, messages = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 75, messages)
+        self.assertNotIn("no rank", messages)
 
     def test_looks_at_many_ranks_say_nothing(self):
         ranks = f'for rank in $(seq 40); do OMPI_COMM_WORLD_RANK=0 "{self.folder}/sidestream" 60 & all="$all $!"; done'
