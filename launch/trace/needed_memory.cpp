@@ -15,7 +15,9 @@ namespace {
 constexpr double kLeastShare = 0.6;
 constexpr double kLeastPacking = 10;
 
+// Of a database some tables are read, row by row: how much of it that is, nobody knows before.
 double least_bytes(const trace::TraceFile& file) {
+  if (file.kind != trace::FileKind::kKineto) return 0;
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(file.path, error);
   if (error) return 0;

@@ -12,7 +12,8 @@
 namespace sidestream::launch {
 
 // What to say before these are read, and what to do about it; nothing where the least that such
-// files take is free, or where nobody knows what is free. Files that are gone count as empty.
+// files take is free, or where nobody knows what is free. Files that are gone count as empty, and
+// so do exports of Nsight Systems.
 std::optional<std::string> memory_warning(const std::vector<trace::TraceFile>& files,
                                           const core::HostMemory& memory);
 

@@ -42,6 +42,14 @@ TEST_F(NeededMemoryTest, a_packed_file_counts_for_what_it_unpacks_to) {
   EXPECT_FALSE(memory_warning({file("rank-0.json", kGigabyte)}, kFourFree));
 }
 
+TEST_F(NeededMemoryTest, a_database_is_not_read_whole) {
+  trace::TraceFile database = file("rank-0.sqlite", 100 * kGigabyte);
+  database.kind = trace::FileKind::kNsysSqlite;
+
+  EXPECT_FALSE(memory_warning({database}, kFourFree));
+  EXPECT_TRUE(memory_warning({database, file("rank-1.json", 7 * kGigabyte)}, kFourFree));
+}
+
 TEST_F(NeededMemoryTest, a_control_group_leaves_less_than_the_machine_has) {
   core::HostMemory memory = kFourFree;
   memory.limit_bytes = kGigabyte / 2;
