@@ -9,6 +9,7 @@
 
 #include "core/base/real.hpp"
 #include "profiling/analysis/verdict.hpp"
+#include "profiling/report/shown_ranks.hpp"
 #include "profiling/report/straggler_line.hpp"
 #include "profiling/report/summary.hpp"
 #include "profiling/report/urgent_lines.hpp"
@@ -21,7 +22,6 @@ using analysis::Analysis;
 
 constexpr std::size_t kShownOperations = 8;
 constexpr std::size_t kShownCollectives = 8;
-constexpr std::size_t kShownRanks = 16;
 
 using core::real;
 
@@ -100,33 +100,16 @@ Table budget_table(const MeanStep& mean, std::size_t ranks) {
   return table;
 }
 
-// All of a few; of many those at both ends of `key`. In the order of the ranks.
-template <typename Value, typename Key>
-std::vector<std::pair<int, Value>> shown_ranks(const std::map<int, Value>& ranks, const Key& key) {
-  std::vector<std::pair<int, Value>> rows(ranks.begin(), ranks.end());
-  if (rows.size() <= kShownRanks) return rows;
-  std::ranges::stable_sort(rows, {}, [&](const auto& row) { return key(row.second); });
-  rows.erase(rows.begin() + kShownRanks / 2, rows.end() - kShownRanks / 2);
-  std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });
-  return rows;
-}
-
-std::string shown_ranks_text(std::size_t shown, std::size_t ranks, const char* which) {
-  if (shown == ranks) return "";
-  return fmt::format(", the {} of {} that {}; --csv and --json have all", shown, ranks, which);
-}
-
 // A rank that is late waits least.
 Table rank_table(const Analysis& all) {
   const std::map<int, RankMean> means = means_of_ranks(all);
-  const auto rows =
-      shown_ranks(means, [](const RankMean& mean) { return mean.waited_ns.value_or(0); });
-  Table table{.title = "Ranks (of a step)" +
-                       shown_ranks_text(rows.size(), means.size(), "wait least and most"),
+  const auto shown = shown_ranks(
+      means, [](const RankMean& mean) { return mean.waited_ns; }, "wait least and most");
+  Table table{.title = "Ranks (of a step)" + shown.title,
               .header = {"rank", "steps", "step", "compute", "exposed comm", "idle", "waited",
                          "between steps"},
               .rows = {}};
-  for (const auto& [rank, mean] : rows) {
+  for (const auto& [rank, mean] : shown.rows) {
     table.rows.push_back({std::to_string(rank), mean.steps, duration_text(real(mean.window_ns)),
                           duration_text(real(mean.compute_ns)),
                           duration_text(real(mean.exposed_comm_ns)),
@@ -215,16 +198,14 @@ std::string device_text(const Analysis& all, std::size_t width) {
 }
 
 Table counter_text_table(const analysis::DeviceCounterTable& counters) {
-  const auto rows = shown_ranks(counters.of_ranks, [](const analysis::DeviceCounters& one) {
-    return one.sm_active.value_or(0);
-  });
-  Table table{.title = "Counters of the GPUs (means of the samples inside of steps)" +
-                       shown_ranks_text(rows.size(), counters.of_ranks.size(),
-                                        "have the least and the most active SMs"),
+  const auto shown = shown_ranks(
+      counters.of_ranks, [](const analysis::DeviceCounters& one) { return one.sm_active; },
+      "have the least and the most active SMs");
+  Table table{.title = "Counters of the GPUs (means of the samples inside of steps)" + shown.title,
               .header = {"rank", "samples", "SMs active", "Tensor Cores active", "DRAM read",
                          "DRAM written"},
               .rows = {}};
-  for (const auto& [rank, one] : rows)
+  for (const auto& [rank, one] : shown.rows)
     table.rows.push_back({std::to_string(rank), one.samples, or_dash(one.sm_active),
                           or_dash(one.tensor_active), or_dash(one.dram_read),
                           or_dash(one.dram_written)});

@@ -14,29 +14,31 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Steps that end in a collective, in which rank 5 waits least and rank 7 most.
-std::string steps_of(int rank) {
+enum class Collectives { kNone, kAtTheEnd };
+
+// Steps that may end in a collective, in which rank 5 waits least and rank 7 most.
+std::string steps_of(int rank, Collectives collectives) {
   const int own_us = rank == 5 ? 800 : rank == 7 ? 200 : 500;
   std::string events;
   for (int step = 10; step < 14; ++step) {
     const int begin = 1000 * step;
-    events += (step == 10 ? "" : ",") +
-              test::complete_event("user_annotation", "ProfilerStep#" + std::to_string(step),
-                                   std::to_string(begin), "1000") +
-              "," +
-              test::complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
-                                   std::to_string(begin + own_us), std::to_string(990 - own_us),
-                                   R"("device":0,"stream":7)");
+    events += (step == 10 ? "" : ",") + test::complete_event("user_annotation",
+                                                             "ProfilerStep#" + std::to_string(step),
+                                                             std::to_string(begin), "1000");
+    if (collectives == Collectives::kNone) continue;
+    events += "," + test::complete_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                                         std::to_string(begin + own_us),
+                                         std::to_string(990 - own_us), R"("device":0,"stream":7)");
   }
   return events;
 }
 
-std::string report_of(int ranks) {
+std::string report_of(int ranks, Collectives collectives = Collectives::kAtTheEnd) {
   const core::ScratchFolder scratch;
   std::vector<std::filesystem::path> files;
   for (int rank = 0; rank < ranks; ++rank)
     files.push_back(test::write_text(scratch / ("rank-" + std::to_string(rank) + ".json"),
-                                     test::trace_of(steps_of(rank), rank, ranks)));
+                                     test::trace_of(steps_of(rank, collectives), rank, ranks)));
   trace::TraceSet set = trace::load_traces(trace::find_traces(files), {.threads = 1});
   return text_report(analysis::analyse(set, 1), {}, {.width_columns = 160});
 }
@@ -67,6 +69,12 @@ TEST(TextReportTest, of_many_ranks_those_that_wait_least_and_most_are_shown_and_
   for (const char* rank : {"5 ", "7 "})
     EXPECT_TRUE(std::ranges::any_of(rows, [&](const auto& row) { return row.starts_with(rank); }))
         << rank << report;
+}
+
+TEST(TextReportTest, of_many_ranks_whose_waits_nobody_knows_the_first_and_the_last_are_shown) {
+  const std::string report = report_of(40, Collectives::kNone);
+  EXPECT_EQ(rank_rows(report).size(), 16u) << report;
+  EXPECT_THAT(report, HasSubstr("Ranks (of a step), the 16 of 40 that come first and last; --csv"));
 }
 
 }  // namespace
