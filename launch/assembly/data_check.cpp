@@ -38,13 +38,13 @@ std::chrono::milliseconds time_of_a_part(const TrainOptions& options) {
   return std::min<std::chrono::milliseconds>(options.timeouts.setup / 4, std::chrono::seconds(5));
 }
 
-bool is_everywhere(Session& session, const TrainOptions& options, bool mine) {
-  const std::vector<std::uint8_t> each =
-      comm::exchange_values(session.communicator(), std::uint8_t{mine},
-                            {.deadline = options.timeouts.setup,
-                             .deadline_flag = "--timeout-setup",
-                             .purpose = "looks at the tokens"});
-  return std::find(each.begin(), each.end(), 0) == each.end();
+// Of the rank that has looked at least of its tokens: 1 once all are done.
+double least_share(Session& session, const TrainOptions& options, double mine) {
+  const std::vector<double> each = comm::exchange_values(session.communicator(), mine,
+                                                         {.deadline = options.timeouts.setup,
+                                                          .deadline_flag = "--timeout-setup",
+                                                          .purpose = "looks at the tokens"});
+  return *std::ranges::min_element(each);
 }
 
 // Nobody should take a long look for a run that hangs.
@@ -52,15 +52,16 @@ class WaitNews {
  public:
   void tell_now_and_then(double share) {
     constexpr std::chrono::seconds kBetween{30};
-    if (Clock::now() - last_ < kBetween) return;
-    last_ = Clock::now();
+    if (Clock::now() < next_) return;
+    next_ = Clock::now() + kBetween;
     core::print_remark(
         fmt::format("sidestream: --data: looking at every token before training, {:.0f} % so far\n",
                     100 * share));
   }
 
  private:
-  Clock::time_point last_ = Clock::now();
+  // Most data sets are looked at before that.
+  Clock::time_point next_ = Clock::now() + std::chrono::seconds(5);
 };
 
 }  // namespace
@@ -79,11 +80,9 @@ DataCheck::DataCheck(const DataSources& sources, const TrainOptions& options,
   if (sources.validation) validation_.emplace(*sources.validation, config);
 }
 
-bool DataCheck::go_on(Clock::time_point until) {
-  if (!train_) return true;
-  if (!train_->go_on(until) || (validation_ && !validation_->go_on(until))) return false;
-  require_enough();
-  return true;
+void DataCheck::go_on(Clock::time_point until) {
+  if (!train_) return;
+  if (train_->go_on(until) && (!validation_ || validation_->go_on(until))) require_enough();
 }
 
 double DataCheck::share() const noexcept {
@@ -116,16 +115,14 @@ void check_data_together(Session& session, const DataSources& sources, const Tra
                          const std::function<void()>& beat) {
   std::optional<DataCheck> check;
   WaitNews news;
-  bool all_done = false;
-  while (!all_done) {
+  for (double share = 0; share < 1;) {
     beat();
-    bool done = false;
     agree_on_setup(session, options, [&] {
       if (!check) check.emplace(sources, options, session.communicator().topology());
-      done = check->go_on(Clock::now() + time_of_a_part(options));
+      check->go_on(Clock::now() + time_of_a_part(options));
     });
-    if (session.is_first_rank()) news.tell_now_and_then(check->share());
-    all_done = is_everywhere(session, options, done);
+    share = least_share(session, options, check->share());
+    if (session.is_first_rank() && share < 1) news.tell_now_and_then(share);
   }
 }
 

@@ -23,10 +23,11 @@ class DataCheck {
   DataCheck(const DataSources& sources, const TrainOptions& options,
             const comm::Topology& topology);
 
-  // Until `until`, or a moment longer; true once all is done. Throws DataError for an id that the
-  // model has no row for, and for too few tokens.
-  bool go_on(std::chrono::steady_clock::time_point until);
-  double share() const noexcept;  // of this rank's tokens that it has looked at, 0 to 1
+  // Until `until`, or a moment longer. Throws DataError for an id that the model has no row for,
+  // and, once all is done, for too few tokens.
+  void go_on(std::chrono::steady_clock::time_point until);
+  // Of this rank's tokens that it has looked at, 0 to 1; 1 is all of them.
+  double share() const noexcept;
 
  private:
   void require_enough() const;

@@ -153,6 +153,8 @@ def slow_look_goes_on(root):
     done = completed(mpirun(2, ["env", preload, BINARY, "train", "--run-dir", root / "looks", *flags]), 120, environment())
     check(done.returncode == 0, f"{done.returncode}\n{done.stdout}")
     check(time.monotonic() - begin > 10, "nobody was slow")
+    told = re.search(r"looking at every token before training, (\d+) % so far", done.stdout)
+    check(told is not None and 20 <= int(told[1]) <= 90, f"not the share of the slow rank:\n{done.stdout}")
 
 
 def hangs_at_the_end(root, flags):
