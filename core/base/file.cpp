@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +66,14 @@ void write_and_sync(const std::filesystem::path& temporary, std::string_view con
   throw Error(system_error_text("cannot map", path, error_number) + remedy);
 }
 
+// File systems have a largest file of their own.
+const char* remedy_of_large_files() {
+  rlimit limit{};
+  const bool is_limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return is_limited ? " (`ulimit -f` lets files be larger, where their file system does)"
+                    : " (its file system holds no larger one)";
+}
+
 }  // namespace
 
 void FdTraits::close(int fd) noexcept { ::close(fd); }
@@ -72,7 +81,7 @@ void FdTraits::close(int fd) noexcept { ::close(fd); }
 std::string system_error_text(std::string_view what, const std::filesystem::path& path,
                               int error_number) {
   const char* const remedy = error_number == EMFILE  ? " (`ulimit -n` lets a process have more)"
-                             : error_number == EFBIG ? " (`ulimit -f` lets files be larger)"
+                             : error_number == EFBIG ? remedy_of_large_files()
                                                      : "";
   return std::string(what) + " " + path.string() + ": " +
          std::generic_category().message(error_number) + remedy;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 
@@ -42,6 +43,19 @@ TEST(FileSizeLimitTest, a_write_beyond_it_fails_with_the_way_to_raise_it) {
               "");
 
   EXPECT_FALSE(std::filesystem::exists(scratch / "a"));
+}
+
+// Such as the 4 GiB of FAT.
+TEST(FileSizeLimitTest, without_one_the_file_system_is_to_blame) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit unlimited{RLIM_INFINITY, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &unlimited), 0) << "run it without `ulimit -f`";
+
+  const std::string text = system_error_text("cannot write", "a", EFBIG);
+
+  EXPECT_EQ(text, "cannot write a: File too large (its file system holds no larger one)");
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
 }
 
 }  // namespace
