@@ -31,6 +31,7 @@ class Screen {
   int fd_;
   core::UniqueFd own_;  // the same terminal or pipe, where a write does not wait
   bool is_socket_ = false;
+  bool is_terminal_ = false;
   std::string rest_;  // of a text that was taken in part
   bool is_gone_ = false;
   bool is_stuck_ = false;  // was waited for

@@ -4,12 +4,16 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sidestream::launch {
@@ -103,6 +107,55 @@ TEST(ScreenTest, a_terminal_that_another_program_made_impatient_is_not_gone) {
   ASSERT_EQ(::fcntl(terminal.secondary.get(), F_SETFL, O_NONBLOCK), 0);
 
   expect_lines_are_left_out_whole(terminal.secondary.get(), terminal.primary.get());
+}
+
+// As when it belongs to somebody else: here no more files may be opened meanwhile.
+Screen not_opened_again(int fd) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  Screen screen(fd);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  return screen;
+}
+
+TEST(ScreenTest, a_terminal_that_cannot_be_opened_again_holds_nobody_up) {
+  const PseudoTerminal terminal;
+  Screen screen = not_opened_again(terminal.secondary.get());
+  std::string lines;
+  for (int i = 0; i < kManyLines; ++i) lines += line_of(i);
+
+  screen.write(lines);
+  screen.write(line_of(kManyLines));
+
+  EXPECT_GT(numbers_in(taken_from(terminal.primary.get())).size(), 10u);
+}
+
+TEST(ScreenTest, a_signal_does_not_end_the_wait_for_a_reader) {
+  int ends[2] = {};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const core::UniqueFd read(ends[0]), written(ends[1]);
+  const auto pipe_bytes = static_cast<std::size_t>(::fcntl(written.get(), F_GETPIPE_SZ));
+  const std::string full = std::string(pipe_bytes - 1, '-') + "\n";
+  ASSERT_EQ(::write(written.get(), full.data(), full.size()), static_cast<ssize_t>(full.size()));
+  Screen screen(written.get());
+  const auto before = ::signal(SIGUSR1, [](int) {});
+  std::string text;
+
+  std::thread reader([&, writer = ::pthread_self()] {
+    for (int i = 0; i < 5; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ::pthread_kill(writer, SIGUSR1);
+    }
+    text = taken_from(read.get());
+  });
+  screen.write(line_of(1));
+  reader.join();
+  ::signal(SIGUSR1, before);
+
+  text += taken_from(read.get());
+  EXPECT_EQ(numbers_in(text).back(), 1);
 }
 
 TEST(ScreenTest, a_terminal_that_is_stopped_goes_on_later) {
