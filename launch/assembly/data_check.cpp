@@ -9,7 +9,7 @@
 
 #include "comm/exchange_values.hpp"
 #include "core/base/error.hpp"
-#include "core/base/standard_output.hpp"
+#include "core/base/warning.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/assembly/run_start.hpp"
 #include "launch/options/train_parser.hpp"
@@ -54,9 +54,8 @@ class WaitNews {
     constexpr std::chrono::seconds kBetween{30};
     if (Clock::now() < next_) return;
     next_ = Clock::now() + kBetween;
-    core::print_remark(
-        fmt::format("sidestream: --data: looking at every token before training, {:.0f} % so far\n",
-                    100 * share));
+    core::print_note(fmt::format("--data: looking at every token before training, {:.0f} % so far",
+                                 100 * share));
   }
 
  private:

@@ -14,7 +14,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/base/standard_output.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/find_checkpoint.hpp"
 #include "core/checkpoint/run_leftovers.hpp"
@@ -208,9 +207,7 @@ void wait_for_start_before(Session& session, const TrainOptions& options) {
     if (!session.is_first_rank() || !is_restart()) return;
     // Less long than the others wait for this rank.
     wait_for_lock(checkpoint::RunPaths(options.run_dir), options.timeouts.setup * 3 / 4,
-                  [](const std::string& line) {
-                    core::print_remark(fmt::format("sidestream: --run-dir: {}\n", line));
-                  });
+                  [](const std::string& line) { core::print_note("--run-dir: " + line); });
   });
 }
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "launch/reporting/screen.hpp"
+#include "core/base/screen.hpp"
 #include "launch/reporting/step_metrics.hpp"
 #include "launch/reporting/terminal.hpp"
 
@@ -58,7 +58,7 @@ class ProgressReporter {
   void draw();
 
   ProgressOptions options_;
-  Screen screen_;
+  core::Screen screen_;
   std::optional<StepMetrics> latest_;  // what the bar shows, drawn or about to be
   bool bar_visible_ = false;
   std::optional<TimePoint> last_shown_;

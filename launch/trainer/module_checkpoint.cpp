@@ -14,7 +14,6 @@
 #include "core/base/error.hpp"
 #include "core/base/json_fault.hpp"
 #include "core/base/shallow_json.hpp"
-#include "core/base/standard_output.hpp"
 #include "core/base/warning.hpp"
 #include "core/checkpoint/checkpoint_store.hpp"
 #include "core/checkpoint/model_fields.hpp"
@@ -179,9 +178,7 @@ class ModuleCheckpoint::Impl {
   void wait_for_start_before(const std::filesystem::path& folder) const {
     if (!is_restart()) return;
     wait_for_lock(checkpoint::RunPaths(folder), options_.deadline * 3 / 4,
-                  [](const std::string& line) {
-                    core::print_remark(fmt::format("sidestream: folder: {}\n", line));
-                  });
+                  [](const std::string& line) { core::print_note("folder: " + line); });
   }
 
   // A start that forgot to restore would save beside what is there, and the next one would go on

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/base/write_error.hpp"
+#include "tests/core/base/full_disk.hpp"
 #include "tests/core/base/scratch_folder.hpp"
-#include "tests/launch/reporting/full_disk.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -37,7 +37,7 @@ TEST(RawFileTest, one_beyond_the_limit_of_files_says_so_and_leaves_nothing) {
   {
     constexpr std::size_t kLimitBytes = 20000;
     std::ofstream(scratch / "raw.json.tmp") << std::string(kLimitBytes, ' ');
-    const FullDisk full(kLimitBytes);
+    const core::FullDisk full(kLimitBytes);
     const RawFile raw(scratch / "raw.json");
 
     EXPECT_THAT(why_it_is_not_there(raw), HasSubstr("raw.json: File too large"));

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/core/base/full_disk.hpp"
 #include "tests/core/base/scratch_folder.hpp"
-#include "tests/launch/reporting/full_disk.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -29,7 +29,7 @@ TEST(AppendedFileTest, what_a_full_disk_refuses_is_written_later_in_order) {
   const core::ScratchFolder scratch;
   AppendedFile file(scratch / "log.jsonl", Content::kLines);
   {
-    const FullDisk full(10);
+    const core::FullDisk full(10);
     file.append("line 1\n");
     file.append("line 2\n");  // the disk takes a part of it
     file.append("line 3\n");
@@ -147,7 +147,7 @@ TEST(AppendedFileTest, file_that_is_made_again_does_not_begin_in_the_middle_of_a
     AppendedFile file(scratch / "log", content);
     file.append("line 1\n", AppendedFile::Durability::kOnDisk);
     {
-      const FullDisk full(10);
+      const core::FullDisk full(10);
       file.append("line 2\n");  // the disk takes a part of it
       file.append("line 3\n");
     }

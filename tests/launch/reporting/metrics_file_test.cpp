@@ -12,7 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "tests/launch/reporting/full_disk.hpp"
+#include "tests/core/base/full_disk.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -168,7 +168,7 @@ TEST_F(MetricsFileTest, rewind_of_what_cannot_be_written_throws_and_loses_nothin
   writer.write(at_step(2));
   const std::string before = content();
   {
-    const FullDisk full(before.size());
+    const core::FullDisk full(before.size());
     writer.write(at_step(3));
     EXPECT_THROW(writer.rewind(1), core::Error);
     EXPECT_EQ(content(), before);

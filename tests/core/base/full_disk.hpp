@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-namespace sidestream::launch {
+namespace sidestream::core {
 
 // As on a full disk: files of this process cannot become larger.
 class FullDisk {
@@ -25,4 +25,4 @@ class FullDisk {
   void (*handler_)(int);
 };
 
-}  // namespace sidestream::launch
+}  // namespace sidestream::core

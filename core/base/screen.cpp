@@ -1,4 +1,4 @@
-#include "launch/reporting/screen.hpp"
+#include "core/base/screen.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include <climits>
 #include <utility>
 
-namespace sidestream::launch {
+namespace sidestream::core {
 namespace {
 
 using std::chrono::milliseconds;
@@ -20,9 +20,13 @@ using std::chrono::steady_clock;
 constexpr milliseconds kPatience{1000};
 
 // Other processes share what is open, and with it whether writes wait: it is opened once more.
-core::UniqueFd opened_again(int fd) {
+UniqueFd opened_again(int fd) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  return core::UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool has_no_room(int error_number) noexcept {
+  return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
 }
 
 // What a terminal that is ready takes without a wait: 256 bytes at one go, in which the ends of
@@ -73,6 +77,7 @@ bool Screen::push(TimePoint deadline) noexcept {
       continue;
     }
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && has_no_room(errno)) return false;
     if (written < 0 && errno != EAGAIN) {
       is_gone_ = true;
       rest_.clear();
@@ -97,4 +102,4 @@ ssize_t Screen::write_some() const noexcept {
   return ::write(fd_, rest_.data(), std::min(rest_.size(), piece_bytes));
 }
 
-}  // namespace sidestream::launch
+}  // namespace sidestream::core

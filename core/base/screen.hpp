@@ -12,14 +12,14 @@
 
 #include "core/base/file.hpp"
 
-namespace sidestream::launch {
+namespace sidestream::core {
 
 class Screen {
  public:
   explicit Screen(int fd);  // which outlives it
 
   // Whole or not at all: of a text that was taken in part the rest comes first. A screen that is
-  // gone (a closed terminal, a full disk) takes nothing any more.
+  // gone (a closed terminal) takes nothing any more, one on a full disk once there is room.
   void write(std::string text) noexcept;
 
  private:
@@ -29,7 +29,7 @@ class Screen {
   ssize_t write_some() const noexcept;
 
   int fd_;
-  core::UniqueFd own_;  // the same terminal or pipe, where a write does not wait
+  UniqueFd own_;  // the same terminal or pipe, where a write does not wait
   bool is_socket_ = false;
   bool is_terminal_ = false;
   std::string rest_;  // of a text that was taken in part
@@ -37,4 +37,4 @@ class Screen {
   bool is_stuck_ = false;  // was waited for
 };
 
-}  // namespace sidestream::launch
+}  // namespace sidestream::core

@@ -1,5 +1,5 @@
 // What people look on with stops: without a way around it each of these would wait for ever.
-#include "launch/reporting/screen.hpp"
+#include "core/base/screen.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,10 @@
 #include <thread>
 #include <vector>
 
-namespace sidestream::launch {
+#include "tests/core/base/full_disk.hpp"
+#include "tests/core/base/scratch_folder.hpp"
+
+namespace sidestream::core {
 namespace {
 
 constexpr std::size_t kLineBytes = 100;
@@ -75,13 +78,13 @@ struct PseudoTerminal {
     secondary.reset(::open(::ptsname(primary.get()), O_RDWR | O_NOCTTY));
   }
 
-  core::UniqueFd primary, secondary;
+  UniqueFd primary, secondary;
 };
 
 TEST(ScreenTest, a_pipe_that_nobody_reads_misses_whole_lines) {
   int ends[2] = {};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const core::UniqueFd read(ends[0]), written(ends[1]);
+  const UniqueFd read(ends[0]), written(ends[1]);
 
   expect_lines_are_left_out_whole(written.get(), read.get());
 
@@ -91,7 +94,7 @@ TEST(ScreenTest, a_pipe_that_nobody_reads_misses_whole_lines) {
 TEST(ScreenTest, a_socket_that_nobody_reads_misses_whole_lines) {
   int ends[2] = {};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  const core::UniqueFd read(ends[0]), written(ends[1]);
+  const UniqueFd read(ends[0]), written(ends[1]);
 
   expect_lines_are_left_out_whole(written.get(), read.get());
 }
@@ -135,7 +138,7 @@ TEST(ScreenTest, a_terminal_that_cannot_be_opened_again_holds_nobody_up) {
 TEST(ScreenTest, a_signal_does_not_end_the_wait_for_a_reader) {
   int ends[2] = {};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const core::UniqueFd read(ends[0]), written(ends[1]);
+  const UniqueFd read(ends[0]), written(ends[1]);
   const auto pipe_bytes = static_cast<std::size_t>(::fcntl(written.get(), F_GETPIPE_SZ));
   const std::string full = std::string(pipe_bytes - 1, '-') + "\n";
   ASSERT_EQ(::write(written.get(), full.data(), full.size()), static_cast<ssize_t>(full.size()));
@@ -174,7 +177,7 @@ TEST(ScreenTest, a_terminal_that_is_stopped_goes_on_later) {
 TEST(ScreenTest, a_text_longer_than_a_pipe_comes_whole_to_who_reads_it) {
   int ends[2] = {};
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const core::UniqueFd read(ends[0]), written(ends[1]);
+  const UniqueFd read(ends[0]), written(ends[1]);
   Screen screen(written.get());
   std::string lines;
   for (int i = 0; i < kManyLines; ++i) lines += line_of(i);
@@ -189,5 +192,19 @@ TEST(ScreenTest, a_text_longer_than_a_pipe_comes_whole_to_who_reads_it) {
   EXPECT_EQ(text.substr(0, lines.size()), lines);
 }
 
+TEST(ScreenTest, a_file_on_a_full_disk_goes_on_once_there_is_room) {
+  const ScratchFolder scratch;
+  const UniqueFd file(::open((scratch / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  Screen screen(file.get());
+  {
+    const FullDisk full(kLineBytes + kLineBytes / 2);
+    for (int i = 0; i < 4; ++i) screen.write(line_of(i));
+  }
+
+  screen.write(line_of(4));
+
+  EXPECT_EQ(numbers_in(read_file(scratch / "log")), (std::vector<int>{0, 1, 4}));
+}
+
 }  // namespace
-}  // namespace sidestream::launch
+}  // namespace sidestream::core
