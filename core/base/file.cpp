@@ -37,22 +37,10 @@ struct stat regular_status(const UniqueFd& fd, const std::filesystem::path& path
   return status;
 }
 
-// In the same folder: a rename across file systems is no rename. Hosts and containers that share a
-// file system may have processes of the same number, and containers a host name: the random part
-// tells them apart, the host is for people.
-std::filesystem::path temporary_beside(const std::filesystem::path& path) {
-  std::random_device random;
-  std::array<char, 17> part{};
-  std::snprintf(part.data(), part.size(), "%08x%08x", random(), random());
-  return path.string() + ".tmp." + host_name() + "." + part.data();
-}
-
 // path: what messages name, which is the file that somebody asked for.
 void write_and_sync(const std::filesystem::path& temporary, std::string_view content,
                     const std::filesystem::path& path) {
-  const UniqueFd fd(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!fd) fail_to_write("cannot create", path);
+  const UniqueFd fd = create_new(temporary, path);
   write_all(fd.get(), content, path);
   if (::fsync(fd.get()) != 0) fail_to_write("cannot sync", path);
 }
@@ -173,6 +161,22 @@ void write_all(int fd, std::string_view content, const std::filesystem::path& pa
     if (written < 0) fail_to_write("cannot write", path);
     content.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+// Hosts and containers that share a file system may have processes of the same number, and
+// containers a host name: the random part tells them apart, the host is for people.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  std::random_device random;
+  std::array<char, 17> part{};
+  std::snprintf(part.data(), part.size(), "%08x%08x", random(), random());
+  return path.string() + ".tmp." + host_name() + "." + part.data();
+}
+
+UniqueFd create_new(const std::filesystem::path& temporary, const std::filesystem::path& path) {
+  UniqueFd fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!fd) fail_to_write("cannot create", path);
+  return fd;
 }
 
 bool exchange_names(const std::filesystem::path& fresh, const std::filesystem::path& target) {

@@ -73,6 +73,14 @@ bool is_stream(const std::filesystem::path& path);
 // text. What is_stream() is written to as it is.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
+// A name beside path that nothing has and nobody can foresee, for a file that is renamed to path:
+// in the same folder, as a rename across file systems is no rename.
+std::filesystem::path temporary_beside(const std::filesystem::path& path);
+
+// Makes `temporary`, or fails where anything has that name, also a link that somebody put there.
+// Throws as fail_to_write("cannot create", path): path is the file that was asked for.
+UniqueFd create_new(const std::filesystem::path& temporary, const std::filesystem::path& path);
+
 // Throws Error for the errno of now: "cannot sync PATH: No space left on device". With the exit
 // code of the configuration: where we write is the user's choice, as a flag is.
 [[noreturn]] void fail_to_write(std::string_view what, const std::filesystem::path& path);

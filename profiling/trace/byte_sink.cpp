@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <cerrno>
+#include <new>
 #include <system_error>
 
 #include "core/base/error.hpp"
@@ -12,6 +13,9 @@
 namespace sidestream::trace {
 
 namespace fs = std::filesystem;
+
+// What removes leftovers of killed runs knows it.
+constexpr const char* kEnding = ".partial";
 
 // zlib writes plain files too (mode T).
 struct ByteSink::Stream {
@@ -24,14 +28,20 @@ struct ByteSink::Stream {
 
 ByteSink::ByteSink(std::filesystem::path path)
     : path_(std::move(path)),
-      partial_(core::is_stream(path_) ? path_ : fs::path(path_.string() + ".partial")),
+      partial_(core::is_stream(path_) ? path_
+                                      : fs::path(core::temporary_beside(path_).string() + kEnding)),
       stream_(std::make_unique<Stream>()) {
   constexpr const char* kFastGzip = "wb2";
   constexpr const char* kPlain = "wbT";
   const char* mode = path_.extension() == ".gz" ? kFastGzip : kPlain;
-  stream_->file = partial_ == path_ ? gzdopen(core::open_stream(path_).release(), mode)
-                                    : gzopen(partial_.c_str(), mode);
-  if (stream_->file == nullptr) core::fail_to_write("cannot write", path_);
+  core::UniqueFd fd =
+      partial_ == path_ ? core::open_stream(path_) : core::create_new(partial_, path_);
+  stream_->file = gzdopen(fd.get(), mode);
+  if (stream_->file == nullptr) {
+    drop_partial();
+    throw std::bad_alloc();  // all that it can fail for
+  }
+  fd.release();  // the stream closes it
   gzbuffer(stream_->file, 1u << 18);
 }
 

@@ -197,6 +197,7 @@ TEST_F(RunDirectoryTest, unfinished_files_of_a_killed_run_go_and_nothing_else) {
       root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.18",
       root_ / "flight" / "from_step_00000000" / "rank_00001.json.tmp.host.fedcba9876543210",
       root_ / "trace" / "steps" / "rank_00000.json.gz.partial",
+      root_ / "trace" / "steps" / "rank_00000.json.gz.tmp.host.0123456789abcdef.partial",
       root_ / "trace" / "steps" / ".raw_00003.json",
       root_ / "trace" / "steps" / ".raw_00003.json.tmp"};
   const std::vector<fs::path> others = {root_ / "run.json",
