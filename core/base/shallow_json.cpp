@@ -24,6 +24,16 @@ json parse_shallow_json(std::string_view text) {
   return json::parse(text, check_depth);
 }
 
+json shallow_json_or_null(std::string_view text) {
+  try {
+    return parse_shallow_json(text);
+  } catch (const NestingError&) {
+    return nullptr;
+  } catch (const json::exception&) {
+    return nullptr;
+  }
+}
+
 json read_shallow_json(const std::filesystem::path& path, std::size_t limit_bytes) {
   return parse_shallow_json(read_file(path, limit_bytes));
 }

@@ -20,8 +20,11 @@ class NestingError : public Error {
 // Throws NestingError, and nlohmann::json::parse_error for what is no JSON.
 nlohmann::json parse_shallow_json(std::string_view text);
 
-// The same of a file. Throws Error too, with the system's text, or where it has more than
-// limit_bytes.
+// Null for what is no JSON, and for what is deep: lines of a file that goes on behind them.
+nlohmann::json shallow_json_or_null(std::string_view text);
+
+// As parse_shallow_json, of a file. Throws Error too, with the system's text, or where it has more
+// than limit_bytes.
 nlohmann::json read_shallow_json(const std::filesystem::path& path, std::size_t limit_bytes);
 
 }  // namespace sidestream::core

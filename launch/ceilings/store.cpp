@@ -9,6 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "core/base/write_error.hpp"
 #include "launch/ceilings/ceilings.hpp"
 
@@ -172,7 +173,7 @@ Ceilings ceilings_from(const Json& json, const std::string& gpu) {
 
 // By processor. A file of the first schema holds one machine and no list.
 Json machines_in(const std::filesystem::path& file) {
-  const Json json = Json::parse(core::read_file(file, 1 << 20));
+  const Json json = core::read_shallow_json(file, 1 << 20);
   if (json.contains("machines")) return json.at("machines");
   return {{json.at("processor").get<std::string>(), json}};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 
 namespace sidestream::launch {
 
@@ -30,7 +31,7 @@ void visit_json_lines(const std::filesystem::path& path,
   std::string line;
   std::uint64_t offset_bytes = 0;
   const auto end_line = [&](End end) {
-    nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json object = core::shallow_json_or_null(line);
     if (!object.is_object()) object = nullptr;
     const bool is_being_written = object.is_null() && end == End::kMissing;
     if (!is_being_written) visit({std::move(object), offset_bytes});

@@ -13,6 +13,7 @@
 #include "core/base/json_fault.hpp"
 #include "core/base/number_fields.hpp"
 #include "core/base/processors.hpp"
+#include "core/base/shallow_json.hpp"
 #include "launch/ceilings/ceilings.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/trainer/or_null.hpp"
@@ -208,11 +209,13 @@ RunRecord read_run_record(const std::filesystem::path& file) {
   std::string text;
   try {
     text = core::read_file(file, std::size_t{1} << 24);
-    const json record = json::parse(text);
+    const json record = core::parse_shallow_json(text);
     if (record.is_object()) check_figures(record, place);
     return record_from(record);
   } catch (const json::exception& error) {
     throw core::DataError(core::json_fault(place, text, error));
+  } catch (const core::NestingError& error) {
+    throw core::DataError(core::FileFault{place.file, std::nullopt, error.what(), "more"});
   } catch (const core::Error& error) {
     throw core::DataError(error.what());
   }

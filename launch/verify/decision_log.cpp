@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "launch/reporting/torn_line.hpp"
 #include "launch/verify/output_folder.hpp"
 
@@ -30,13 +31,13 @@ Json line_of(const std::filesystem::path& reports, const verify::Settings& setti
 }
 
 // The newest decision on the same subject, without its time.
-Json newest_like(const std::filesystem::path& log, const Json& line) {
-  Json newest;
+nlohmann::json newest_like(const std::filesystem::path& log, const nlohmann::json& line) {
+  nlohmann::json newest;
   std::ifstream input(log);
   for (std::string text; std::getline(input, text);) {
-    Json json = Json::parse(text, nullptr, false);
-    if (!json.is_object() || json.value("reports", Json()) != line.at("reports") ||
-        json.value("proof", Json(false)) != line.at("proof"))
+    nlohmann::json json = core::shallow_json_or_null(text);
+    if (!json.is_object() || json.value("reports", nlohmann::json()) != line.at("reports") ||
+        json.value("proof", nlohmann::json(false)) != line.at("proof"))
       continue;
     json.erase("time");
     newest = std::move(json);
@@ -46,12 +47,12 @@ Json newest_like(const std::filesystem::path& log, const Json& line) {
 
 // A finished verification that is asked for once more says the same: that is no second decision.
 void append(const std::filesystem::path& log, const Json& line) {
-  Json timeless = Json::parse(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  nlohmann::json timeless = nlohmann::json::parse(text);
   timeless.erase("time");
-  if (newest_like(log, line) == timeless) return;
+  if (newest_like(log, timeless) == timeless) return;
   const core::UniqueFd file(open(log.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file) throw core::Error(core::system_error_text("cannot write", log, errno));
-  const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   core::write_all(file.get(), ends_with_a_line(file.get()) ? text : "\n" + text, log);
 }
 
@@ -89,7 +90,7 @@ std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
   const std::string own =
       absolute_folder(reports).string();  // logs may name a proof as a folder inside
   for (std::string line; std::getline(input, line);) {
-    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const auto json = core::shallow_json_or_null(line);
     if (!json.is_object() || !json.contains("verdict")) continue;
     const std::string folder = json.value("reports", "");
     if (folder == own || folder.starts_with(own + "/")) continue;

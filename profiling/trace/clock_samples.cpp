@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shallow_json.hpp"
 #include "profiling/trace/latest_time.hpp"
 #include "profiling/trace/most_ranks.hpp"
 #include "profiling/trace/shorter_half.hpp"
@@ -68,7 +69,7 @@ std::optional<ClockSamples> read_clock_samples(const std::filesystem::path& file
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return std::nullopt;
   try {
-    const Json parsed = Json::parse(core::read_file(file));
+    const Json parsed = core::parse_shallow_json(core::read_file(file));
     ClockSamples all;
     for (const Json& rank : parsed.at("ranks")) all[rank_of(rank)] = samples_of(rank);
     return all;
@@ -76,6 +77,8 @@ std::optional<ClockSamples> read_clock_samples(const std::filesystem::path& file
     throw core::DataError(core::FileFault{file.string(), std::nullopt, kExpected,
                                           "something else: remove the file to align clocks on "
                                           "collectives alone"});
+  } catch (const core::NestingError& error) {
+    throw core::DataError(core::FileFault{file.string(), std::nullopt, error.what(), "more"});
   } catch (const std::invalid_argument& found) {
     throw core::DataError(core::FileFault{file.string(), std::nullopt, kExpected, found.what()});
   } catch (const core::Error& error) {  // cannot be read

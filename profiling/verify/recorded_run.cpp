@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json_fault.hpp"
+#include "core/base/shallow_json.hpp"
 #include "profiling/statistics/median.hpp"
 
 namespace sidestream::verify {
@@ -81,9 +82,11 @@ std::vector<RecordedStep> read_steps(const fs::path& file) {
         .offset_bytes = start,
         .expected = fmt::format("a line of metrics as one JSON object in line {}", number)};
     try {
-      steps.push_back(step_of(nlohmann::json::parse(line), place));
+      steps.push_back(step_of(core::parse_shallow_json(line), place));
     } catch (const nlohmann::json::exception& error) {
       throw core::DataError(core::json_fault(place, line, error));
+    } catch (const core::NestingError& error) {
+      throw core::DataError(core::FileFault{place.file, start, error.what(), "more"});
     }
   }
   return steps;
@@ -96,7 +99,7 @@ std::string plain(const nlohmann::json& value) {
 void read_record(const fs::path& file, RecordedRun& run) {
   const std::string content = text_of_file(file);
   try {
-    const nlohmann::json record = nlohmann::json::parse(content);
+    const nlohmann::json record = core::parse_shallow_json(content);
     for (const char* key : {"world_size", "threads_per_rank", "backend", "precision", "parameters"})
       run.environment[key] = plain(record.at(key));
     run.environment["processor"] = plain(record.at("machine").at("processor"));
@@ -133,6 +136,8 @@ void read_record(const fs::path& file, RecordedRun& run) {
     throw core::DataError(
         core::json_fault({.file = file.string(), .expected = "the record of a run of this version"},
                          content, error));
+  } catch (const core::NestingError& error) {
+    throw core::DataError(core::FileFault{file.string(), std::nullopt, error.what(), "more"});
   }
 }
 

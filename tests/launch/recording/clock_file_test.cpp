@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "profiling/trace/clock_samples.hpp"
+#include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::launch {
@@ -76,6 +78,12 @@ TEST(ClockFileTest, oneRank_hasNoSamples) {
 
   EXPECT_TRUE(text.at("ranks").at(0).at("samples").empty());
   EXPECT_EQ(text.at("ranks").at(0).at("pairs").at(0).at("realtime_ns"), 2);
+}
+
+TEST(ClockFileTest, deepSamples_areRefused) {
+  const std::string text = R"({"ranks": [{"rank": 0, "samples": )" + core::nested_json() + "}]}";
+
+  EXPECT_THROW(read_back(text), core::DataError);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::launch {
@@ -38,6 +39,17 @@ TEST(JsonlFileTest, append_afterATornLine) {
   ASSERT_EQ(objects.size(), 3U);
   EXPECT_TRUE(objects[1].object.is_null());
   EXPECT_EQ(objects[2].object["a"], 3);
+}
+
+TEST(JsonlFileTest, read_aDeepLineIsNone) {
+  const core::ScratchFolder scratch;
+  std::ofstream(scratch / "log.jsonl") << "{\"a\":" << core::nested_json() << "}\n{\"a\":3}\n";
+
+  const auto objects = read_json_lines(scratch / "log.jsonl");
+
+  ASSERT_EQ(objects.size(), 2U);
+  EXPECT_TRUE(objects[0].object.is_null());
+  EXPECT_EQ(objects[1].object["a"], 3);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/ceilings/ceilings.hpp"
+#include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::launch {
@@ -167,8 +168,11 @@ TEST(CeilingsTest, files_of_the_first_schema_are_read) {
 TEST(CeilingsTest, what_cannot_be_read_was_not_measured) {
   const core::ScratchFolder scratch;
   EXPECT_FALSE(load_ceilings(scratch / "c.json"));
-  std::ofstream(scratch / "c.json") << "{";
-  EXPECT_FALSE(load_ceilings(scratch / "c.json"));
+  for (const std::string& text :
+       {std::string("{"), R"({"machines": )" + core::nested_json() + "}"}) {
+    std::ofstream(scratch / "c.json") << text;
+    EXPECT_FALSE(load_ceilings(scratch / "c.json"));
+  }
 }
 
 TEST(KeepBetterTest, a_quick_measurement_does_not_lower_a_figure) {

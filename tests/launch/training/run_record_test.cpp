@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "tests/core/base/nested_json.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -137,13 +138,15 @@ TEST(RunRecordTest, figures_that_cannot_be_are_refused_by_name) {
 
 TEST(RunRecordTest, read_of_another_file_names_it) {
   const auto file = temporary_file();
-  std::ofstream(file) << R"({"schema": 1})";
-
-  try {
-    read_run_record(file);
-    FAIL() << "no exception";
-  } catch (const core::DataError& error) {
-    EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos);
+  for (const std::string& text :
+       {std::string(R"({"schema": 1})"), R"({"performance": )" + core::nested_json() + "}"}) {
+    std::ofstream(file) << text;
+    try {
+      read_run_record(file);
+      ADD_FAILURE() << "no exception";
+    } catch (const core::DataError& error) {
+      EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos);
+    }
   }
   std::filesystem::remove(file);
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::launch {
@@ -69,8 +70,8 @@ TEST_F(DecisionLogTest, the_same_decision_again_is_no_second_line) {
             (std::vector<std::string>{"--overlap on", "--zero 1", "--overlap on", "--overlap on"}));
 }
 
-TEST_F(DecisionLogTest, a_line_after_a_torn_one_is_read) {
-  std::ofstream(log()) << "{\"time\": \"2026-";
+TEST_F(DecisionLogTest, a_line_after_a_deep_and_a_torn_one_is_read) {
+  std::ofstream(log()) << R"({"reports": )" << core::nested_json() << "}\n{\"time\": \"2026-";
   add(scratch_ / "report", "--overlap on");
 
   EXPECT_EQ(read_decisions(log(), scratch_ / "another").size(), 1u);

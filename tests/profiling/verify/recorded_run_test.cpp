@@ -3,6 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "profiling/verify/comparability.hpp"
+#include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 #include "tests/profiling/verify/run_maker.hpp"
 
@@ -119,6 +120,13 @@ TEST_F(RecordedRunTest, a_run_that_is_there_twice_is_refused_copied_too) {
   EXPECT_THROW(
       refuse_repeated({read_recorded_run(folder() / "a"), read_recorded_run(folder() / "b")}),
       core::ConfigError);
+}
+
+TEST_F(RecordedRunTest, what_is_nested_deeply_is_refused) {
+  write_file(folder() / "metrics.jsonl", "{\"step\":" + core::nested_json() + "}\n");
+  EXPECT_THAT(error_of_reading(), HasSubstr("metrics.jsonl, byte 0: expected at most 32 nested"));
+  write_file(folder() / "run.json", "{\"world_size\":" + core::nested_json() + "}");
+  EXPECT_THAT(error_of_reading(), HasSubstr("run.json: expected at most 32 nested levels"));
 }
 
 TEST_F(RecordedRunTest, what_is_wrong_is_named_with_its_place) {
