@@ -129,16 +129,16 @@ def check_making(root):
         (tools / name).write_text(f"#!/bin/sh\n{text}\n")
         (tools / name).chmod(0o755)
 
-    def make(content, kill_at=0):
+    def make(content, kill_at=0, folder="made"):
         (root / "count").write_text("")
         stubs = {"PATH": f"{tools}:{os.environ['PATH']}", "CONTENT": content, "COUNT": str(root / "count"), "KILL_AT": str(kill_at)}
-        return subprocess.run(["bash", clone / "launch/bundle", root / "made"], text=True, capture_output=True, timeout=60,
+        return subprocess.run(["bash", clone / "launch/bundle", root / folder], text=True, capture_output=True, timeout=60,
                               env=os.environ | stubs)
 
-    def holds():
-        done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=root / "made", capture_output=True, text=True)
+    def holds(folder="made"):
+        done = subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=root / folder, capture_output=True, text=True)
         check(done.returncode == 0, f"the bundle is damaged: {done}")
-        return {(root / "made" / file).read_text().strip() for file in ("wheels/tool-1.whl", "debs/thing_1.deb")}
+        return {(root / folder / file).read_text().strip() for file in ("wheels/tool-1.whl", "debs/thing_1.deb")}
 
     check(make("one").returncode == 0 and holds() == {"one"}, "a bundle was made")
     check(make("").returncode == 2 and holds() == {"one"}, "without a network what was there stays")
@@ -147,13 +147,34 @@ def check_making(root):
         steps += 1
         check(make("").returncode == 2 and holds() == {"one"}, f"after a kill at step {steps}")
     check(steps > 5 and holds() == {"two"}, f"{steps} steps")
+    check_first_making(root, make, holds)
+    check_folders_of_others(root, make)
     check_making_at_the_same_time(root, make, holds)
     check(sorted(path.name for path in (root / "made").iterdir()) == [".lock", "SHA256SUMS", "debs", "wheels"], "something was left behind")
 
 
+def check_first_making(root, make, holds):
+    """What a killed one had put into a new folder is known for its own by the next call."""
+    steps = 0
+    while make("one", kill_at=steps + 1, folder=f"first-{steps}").returncode != 0:
+        check(make("two", folder=f"first-{steps}").returncode == 0 and holds(f"first-{steps}") == {"two"}, f"after a kill at step {steps}")
+        steps += 1
+    check(steps > 2, f"{steps} steps")
+
+
+def check_folders_of_others(root, make):
+    for name in "wheels", "debs", "SHA256SUMS":
+        own = root / f"with-{name}"
+        own.mkdir()
+        (own / name).write_text("my own\n")
+        done = make("one", folder=own.name)
+        check(done.returncode == 2 and f"{own / name} is of no bundle" in done.stderr and "new folder" in done.stderr, f"{done}")
+        check((own / name).read_text() == "my own\n", f"{name} of somebody else is gone")
+
+
 def check_making_at_the_same_time(root, make, holds):
     """A second call into the same folder touches nothing of the first one's before that has ended."""
-    other = root / "made/.new/wheels"
+    other = root / "made/.bundle.new/wheels"
     was_there = []
 
     def end():
