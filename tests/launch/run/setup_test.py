@@ -142,12 +142,15 @@ class SetupTest(SetupCase):
         self.assertEqual(self.calls().count("sleep 5"), 120)
 
     def test_sudo(self):
-        """Keeps the proxy; who is refused hears who else can help."""
-        self.packages("env >> calls", sudo='[ "$1" = -n ] || "$@"')
-        done = self.run_setup("--no-build", https_proxy="http://proxy:1")
+        """Keeps the proxy and shows no password of it; who is refused hears who else can help."""
+        self.packages("env >> calls", sudo='case "$1" in -n) exit;; --preserve-env=*) shift;; *) unset https_proxy;; esac; "$@"')
+        done = self.run_setup("--no-build", https_proxy="http://me:secret@proxy:1", no_proxy="here")
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("sudo env DEBIAN_FRONTEND=noninteractive LC_ALL=C https_proxy=http://proxy:1 apt-get update -qq", self.calls())
-        self.assertEqual(self.calls().count("DEBIAN_FRONTEND=noninteractive"), 3)
+        words = "sudo --preserve-env=https_proxy,no_proxy env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get update -qq"
+        self.assertIn(words, self.calls())
+        for variable in "DEBIAN_FRONTEND=noninteractive", "https_proxy=http://me:secret@proxy:1":
+            self.assertEqual(self.calls().count(variable), 3)
+        self.assertEqual([call for call in self.calls() if call.startswith("sudo") and "secret" in call], [])
         self.packages(":", sudo="exit 1")
         done = self.run_setup("--no-build")
         self.assertEqual(done.returncode, 1, done.stdout)
