@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/exit_code.hpp"
+#include "core/base/printable.hpp"
 
 namespace sidestream::core {
 
@@ -16,7 +17,7 @@ int with_output_written(const char* program, int exit_code) {
 }
 
 void print_remark(std::string_view text) noexcept {
-  std::fprintf(stderr, "%.*s", static_cast<int>(text.size()), text.data());
+  std::fputs(printable_lines(text).c_str(), stderr);
 }
 
 }  // namespace sidestream::core

@@ -11,9 +11,9 @@ namespace sidestream::core {
 // seen enough (`head`) is no failure.
 int with_output_written(const char* program, int exit_code);
 
-// On standard error, as it is; waits for who reads there, so that no rank says anything by it that
-// others wait for (warning.hpp). One that is full or gone takes nothing from what the command has
-// done, nor from its exit code.
+// On standard error, with '?' for control characters but line breaks and tabs; waits for who reads
+// there, so that no rank says anything by it that others wait for (warning.hpp). One that is full
+// or gone takes nothing from what the command has done, nor from its exit code.
 void print_remark(std::string_view text) noexcept;
 
 }  // namespace sidestream::core

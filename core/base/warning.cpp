@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/base/screen.hpp"
 
 namespace sidestream::core {
@@ -40,7 +41,7 @@ void print(std::string_view begin, std::string_view text) noexcept {
   try {
     // Never destroyed: threads may warn until the end.
     static StandardError* const standard_error = new StandardError;
-    standard_error->write(std::string(begin).append(text).append("\n"));
+    standard_error->write(std::string(begin).append(printable_lines(text)).append("\n"));
   } catch (const std::exception&) {
     return;  // no memory for a line: what has none left says so itself
   }

@@ -24,7 +24,7 @@ namespace sidestream::launch {
 namespace {
 
 struct Run {
-  std::string name;
+  std::string name;  // as a terminal may have it
   RunRecord record;
   std::vector<StepMetrics> metrics;
 };
@@ -38,7 +38,7 @@ Run read_run(const std::filesystem::path& folder) {
   if (!core::is_there(paths.run_json()))
     throw core::ConfigError(fmt::format(
         "--run {}: expected the directory of a run, found one without run.json", folder.string()));
-  return {.name = folder.lexically_normal().filename().string(),
+  return {.name = core::printable(folder.lexically_normal().filename().string()),
           .record = read_run_record(paths.run_json()),
           .metrics = read_metrics(paths.metrics())};
 }
@@ -115,7 +115,7 @@ void tell_apart(std::vector<Run>& runs, const std::vector<std::filesystem::path>
   std::set<std::string> names;
   for (const Run& run : runs) names.insert(run.name);
   if (names.size() == runs.size()) return;
-  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = folders[i].string();
+  for (std::size_t i = 0; i < runs.size(); ++i) runs[i].name = core::printable(folders[i].string());
 }
 
 }  // namespace
@@ -129,14 +129,13 @@ int run_summary(const CommandCall& call) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     fmt::print("{}", core::printable_lines(describe(runs[i])));
     if (const auto& memory = runs[i].record.memory)
-      fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*memory));
+      fmt::print("{}: {}\n", runs[i].name, describe(*memory));
     if (runs[i].metrics.empty())
       core::print_warning(checkpoint::RunPaths(options.runs[i]).metrics().string() +
                           " has no step");
     const FoundAccount time = account_of_time(options.runs[i]);
     for (const std::string& fault : time.faults) core::print_warning(fault);
-    if (time.account)
-      fmt::print("{}: {}\n", core::printable_lines(runs[i].name), describe(*time.account));
+    if (time.account) fmt::print("{}: {}\n", runs[i].name, describe(*time.account));
   }
   for (std::size_t other = 1; other < runs.size(); ++other) {
     fmt::print("\n{} against {}\n{}{}", runs[other].name, runs.front().name,

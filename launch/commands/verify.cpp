@@ -5,6 +5,7 @@
 
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/doctor/system_files.hpp"
@@ -103,7 +104,8 @@ int run_verify(const CommandCall& call) {
   refuse_ranks();
   VerifyOptions options = parse_verify_options(call.arguments);
   read_file_settings(options);
-  for (const std::string& remark : remarks_on_file(options)) fmt::print("{}\n", remark);
+  for (const std::string& remark : remarks_on_file(options))
+    fmt::print("{}\n", core::printable_lines(remark));
   fill_in_data(options);
   if (options.output.empty()) options.output = default_output(options);
   check_ranks(options);
