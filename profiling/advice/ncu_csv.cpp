@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <regex>
+#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -73,12 +73,30 @@ std::optional<std::size_t> column(const Row& header, const std::string& name) {
   return static_cast<std::size_t>(found - header.begin());
 }
 
+constexpr const char* kDigits = "0123456789";
+
+bool is_whole_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(kDigits) == text.npos;
+}
+
+// "1,234" and "1,234.5". By hand, as all that reads these files: std::regex calls itself for each
+// letter, and a cell is as long as a file likes.
+bool has_thousands(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point != text.npos && !is_whole_number(text.substr(point + 1))) return false;
+  std::string_view whole = text.substr(0, point);
+  for (; whole.size() > 3; whole.remove_suffix(4)) {
+    const std::string_view last = whole.substr(whole.size() - 4);
+    if (last.front() != ',' || !is_whole_number(last.substr(1))) return false;
+  }
+  return is_whole_number(whole);
+}
+
 // "1,234.5"; nothing for "n/a", for the "nan" and "inf" of a counter that could not be read, and
 // for "4,00", which is of a language with another point.
 std::optional<double> metric_value(std::string text) {
-  static const std::regex kThousands(R"(-?\d{1,3}(,\d{3})+(\.\d+)?)");
   if (text.find(',') != std::string::npos) {
-    if (!std::regex_match(text, kThousands)) return std::nullopt;
+    if (!has_thousands(text)) return std::nullopt;
     std::erase(text, ',');
   }
   char* end = nullptr;
@@ -267,10 +285,24 @@ std::size_t end_of_name(const std::string& kernel) {
 }
 
 // true is 1, and 16u is 16.
-std::string with_plain_values(const std::string& key) {
-  static const std::regex yes("\\btrue\\b"), no("\\bfalse\\b"), suffix("\\b(\\d+)[uUlL]+\\b");
-  return std::regex_replace(std::regex_replace(std::regex_replace(key, yes, "1"), no, "0"), suffix,
-                            "$1");
+std::string_view plain_value(std::string_view word) {
+  if (word == "true") return "1";
+  if (word == "false") return "0";
+  const std::size_t digits = std::min(word.find_first_not_of(kDigits), word.size());
+  const bool is_number = digits > 0 && word.find_first_not_of("uUlL", digits) == word.npos;
+  return is_number ? word.substr(0, digits) : word;
+}
+
+std::string with_plain_values(std::string_view key) {
+  constexpr const char* kOfWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  std::string plain;
+  while (!key.empty()) {
+    const std::size_t end = std::min(key.find_first_not_of(kOfWord), key.size());
+    plain += plain_value(key.substr(0, end));
+    if (end < key.size()) plain += key[end];
+    key.remove_prefix(std::min(end + 1, key.size()));
+  }
+  return plain;
 }
 
 }  // namespace

@@ -42,7 +42,13 @@ TEST(KernelKeyTest, demanglers_agree) {
       kernel_key("void a::<unnamed>::foo<(int)4, a::Fill<float>, (bool)1, char *>(T2, T3)"));
   EXPECT_NE(kernel_key("void foo<a::Fill>(int)"), kernel_key("void foo<a::Add>(int)"));
   EXPECT_EQ(kernel_key("void foo<16u>(int)"), "foo<16>");
+  EXPECT_EQ(kernel_key("a16u<true, untrue, false, 1ul, 0x1u>"), "a16u<1,untrue,0,1,0x1u>");
   EXPECT_EQ(kernel_key("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
+}
+
+TEST(KernelKeyTest, names_may_be_as_long_as_a_file) {
+  const std::string digits(400'000, '1');
+  EXPECT_EQ(kernel_key("void foo<" + digits + "u>(int)"), "foo<" + digits + ">");
 }
 
 std::vector<std::string> commands_of(const std::string& run) {
@@ -171,7 +177,8 @@ TEST_F(NcuCsvTest, wide_rows_are_launches_and_units_count) {
 
 // A launch whose counters could not be read; a number beyond a double is none either.
 TEST_F(NcuCsvTest, cells_that_are_no_finite_number_are_not_measured) {
-  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999", "-5000", "4,00"}) {
+  for (const char* unread : {"nan", "-nan", "NaN", "inf", "-inf", "1e999", "-5000", "4,00",
+                             "1234,567", ",234", "1,234.", "1.234,5", "1,2a4"}) {
     const std::string row = std::string("\"2\",\"void foo<float>(int, float)\",\"") + unread +
                             "\",\"" + unread + "\",\"" + unread +
                             "\",\"60\",\"16\",\"2\",\"8\",\"" + unread + "\"\n";
@@ -181,6 +188,16 @@ TEST_F(NcuCsvTest, cells_that_are_no_finite_number_are_not_measured) {
     EXPECT_FALSE(foo.l2_hit_percent) << unread;
     EXPECT_EQ(foo.launches, 3) << unread;
   }
+}
+
+TEST_F(NcuCsvTest, numbers_have_as_many_thousands_as_a_file_likes) {
+  std::string vast = "1";
+  for (int i = 0; i < 200'000; ++i) vast += ",234";
+  const std::string row = R"("2","bar","1,234,567.5",")" + vast + R"(","1","1","1","1","1","1")";
+  const NcuCounters bar = counters_by_kernel(read_ncu_csv(file(kWide + row))).at("bar");
+
+  EXPECT_DOUBLE_EQ(*bar.duration_s, 1.2345675);
+  EXPECT_FALSE(bar.dram_bytes) << "a number beyond a double";
 }
 
 TEST_F(NcuCsvTest, counters_replace_estimates) {
