@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "comm/mpi_environment.hpp"
+#include "core/base/shell_words.hpp"
 #include "core/faults/fault_injector.hpp"
 #include "launch/assembly/assembly.hpp"
 #include "launch/ceilings/ceilings.hpp"
-#include "launch/options/shell_words.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -77,7 +77,7 @@ int run_train_program(const CommandCall& call, const TrainOptions& options,
 }
 
 std::string command_line_of(const CommandCall& call) {
-  return shell_words({call.argv, call.argv + call.argc});
+  return core::shell_words({call.argv, call.argv + call.argc});
 }
 
 }  // namespace sidestream::launch

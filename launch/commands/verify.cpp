@@ -6,10 +6,10 @@
 #include "comm/mpi_environment.hpp"
 #include "core/base/error.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/shell_words.hpp"
 #include "launch/assembly/expected_time.hpp"
 #include "launch/commands/commands.hpp"
 #include "launch/doctor/system_files.hpp"
-#include "launch/options/shell_words.hpp"
 #include "launch/options/train_parser.hpp"
 #include "launch/process/build_summary.hpp"
 #include "launch/process/stop_request.hpp"
@@ -45,7 +45,7 @@ int print_plan(const VerifyOptions& options) {
   const std::vector<PlannedRun> profiles = plan_profiles(options);
   plan.insert(plan.end(), profiles.begin(), profiles.end());
   for (const PlannedRun& run : plan)
-    fmt::print("{}\n", shell_words(start_command(options, run, "sidestream")));
+    fmt::print("{}\n", core::shell_words(start_command(options, run, "sidestream")));
   const auto seconds = expected_seconds_of(options, plan);
   const std::string proof =
       options.profile && options.prove
@@ -117,7 +117,7 @@ int run_verify(const CommandCall& call) {
   const doctor::GpuFacts gpus = doctor::read_gpus();
   check_device(options, gpus.on_bus > 0 || !gpus.driver.empty());
   if (options.dry_run) return print_plan(options);
-  const std::string command = shell_words({call.argv, call.argv + call.argc});
+  const std::string command = core::shell_words({call.argv, call.argv + call.argc});
   if (!options.log.empty()) check_log(options.log);
   const OutputFolder folder(options);
   check_log(decision_log_of(options));

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/shell_words.hpp"
 #include "launch/options/command_options.hpp"
-#include "launch/options/shell_words.hpp"
 
 namespace sidestream::launch {
 namespace {
@@ -57,7 +57,7 @@ CompareOptions parse_compare_options(const std::vector<std::string>& arguments) 
       parse_command(arguments, table(),
                     {.command = "compare", .positional = "run", .program = "sidestream-trace"});
   CompareOptions& compare = options.compare;
-  compare.command = "sidestream-trace compare " + shell_words(arguments);
+  compare.command = "sidestream-trace compare " + core::shell_words(arguments);
   const bool lists = !compare.base.empty() || !compare.fresh.empty();
   if (lists && !options.runs.empty())
     throw core::ConfigError("give two runs, or --base and --new, not both");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/shell_words.hpp"
 #include "profiling/advice/ncu_command.hpp"
 
 namespace sidestream::launch {
@@ -24,7 +25,7 @@ std::vector<std::string> counter_commands(const nlohmann::ordered_json& top_ops,
   const auto recorded = facts.environment.find("command_line");
   return advice::ncu_commands(
       kernels, launched,
-      advice::words_of(recorded == facts.environment.end() ? "" : recorded->second));
+      core::words_of_shell(recorded == facts.environment.end() ? "" : recorded->second));
 }
 
 }  // namespace sidestream::launch

@@ -4,8 +4,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/shell_words.hpp"
 #include "core/base/standard_output.hpp"
-#include "launch/options/shell_words.hpp"
 #include "launch/reporting/terminal.hpp"
 #include "launch/trace/profiled_sides.hpp"
 #include "launch/verify/decision_log.hpp"
@@ -26,7 +26,7 @@ std::string side_text(const VerifyOptions& options, const std::vector<std::strin
   std::vector<std::string> words = {"--config", options.config.string()};
   words.insert(words.end(), options.common.begin(), options.common.end());
   words.insert(words.end(), flags.begin(), flags.end());
-  return shell_words(words);
+  return core::shell_words(words);
 }
 
 verify::Settings settings_of(const VerifyOptions& options, const std::string& command) {
@@ -67,7 +67,7 @@ verify::Verification judge(const VerifyOptions& options, const RunsOfSides& time
   std::vector<PlannedRun> examples = plan_runs(options);
   examples.resize(2);
   for (const PlannedRun& run : examples)
-    result.commands.push_back(shell_words(start_command(options, run, "sidestream")));
+    result.commands.push_back(core::shell_words(start_command(options, run, "sidestream")));
   return result;
 }
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/base/error.hpp"
-#include "launch/options/shell_words.hpp"
+#include "core/base/shell_words.hpp"
 #include "launch/verify/child_process.hpp"
 #include "launch/verify/machine_watch.hpp"
 #include "launch/verify/output_folder.hpp"
@@ -50,7 +50,7 @@ std::string indented(const std::vector<std::string>& lines) {
 // A change that makes the loss no number is not a broken verification: it learns worse.
 [[noreturn]] void fail(const VerifyOptions& options, const PlannedRun& run, int exit_code) {
   verify::FailedRun failed{.name = describe(run),
-                           .command = shell_words(start_command(options, run, "sidestream")),
+                           .command = core::shell_words(start_command(options, run, "sidestream")),
                            .exit_code = exit_code,
                            .last_lines = last_lines(output_file(run)),
                            .log = output_file(run).string()};

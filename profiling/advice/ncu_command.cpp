@@ -1,14 +1,13 @@
 #include "profiling/advice/ncu_command.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <set>
-#include <sstream>
 
+#include "core/base/shell_words.hpp"
 #include "profiling/advice/ncu_csv.hpp"
 #include "profiling/advice/operation_kind.hpp"
 #include "profiling/trace/kind.hpp"
@@ -125,17 +124,6 @@ std::vector<std::string> fresh_command(const std::vector<std::string>& program, 
   return words;
 }
 
-}  // namespace
-
-std::vector<std::string> words_of(const std::string& command_line) {
-  std::istringstream stream(command_line);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-namespace {
-
 // Launches of a step that ncu counts for this kernel: those of others that the pattern fits too.
 double counted_per_step(const MeasuredKernel& kernel, const Pattern& pattern,
                         const std::vector<MeasuredKernel>& launched) {
@@ -175,7 +163,7 @@ std::vector<std::string> ncu_commands(const std::vector<MeasuredKernel>& kernels
         "ncu --csv --page raw --target-processes all --kernel-name-base demangled --kernel-name "
         "'regex:{}' --launch-skip {} --launch-count {} --metrics {} {} > ncu{}.csv",
         pattern.regex(), skipped, launches_to_measure(kernel, counted), ncu_metrics(),
-        fmt::join(words, " "), number));
+        core::shell_words(words), number));
   }
   return commands;
 }

@@ -21,7 +21,4 @@ std::vector<std::string> ncu_commands(const std::vector<MeasuredKernel>& kernels
                                       const std::vector<MeasuredKernel>& launched,
                                       const std::vector<std::string>& program);
 
-// Words of a command line as the run wrote it down.
-std::vector<std::string> words_of(const std::string& command_line);
-
 }  // namespace sidestream::advice

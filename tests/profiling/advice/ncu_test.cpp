@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/shell_words.hpp"
 #include "profiling/advice/ncu_command.hpp"
 #include "profiling/advice/roofline.hpp"
 #include "tests/core/base/scratch_folder.hpp"
@@ -57,7 +58,7 @@ std::vector<std::string> commands_of(const std::string& run) {
                        {"Memcpy HtoD", 1},
                        {"aten::mm", 1},
                        {"bar", 2}},
-                      {}, words_of(run));
+                      {}, core::words_of_shell(run));
 }
 
 TEST(NcuCommandTest, one_command_a_kernel_and_none_for_collectives) {
@@ -137,6 +138,15 @@ TEST(NcuCommandTest, the_run_directory_is_fresh_and_the_profiler_is_off) {
               HasSubstr("sidestream train --steps 20 --run-dir runs/a_ncu1 > ncu1.csv"));
   EXPECT_THAT(commands[1], HasSubstr("--run-dir runs/a_ncu2 > ncu2.csv"));
   EXPECT_THAT(commands[0], Not(HasSubstr("--profile")));
+}
+
+// A path with a blank is one word, and nothing of a record is more than a word.
+TEST(NcuCommandTest, what_a_shell_would_take_apart_stays_quoted) {
+  const auto commands =
+      commands_of("sidestream train --run-dir 'my runs/a' --init '' --data 'it'\\''s' ; x $(x)");
+
+  EXPECT_THAT(commands[0], HasSubstr(R"(train --init '' --data 'it'\''s' ';' x '$(x)')"
+                                     " --run-dir 'my runs/a_ncu1' > ncu1.csv"));
 }
 
 class NcuCsvTest : public ::testing::Test {
