@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
 #include "core/base/real.hpp"
 #include "profiling/report/table.hpp"
 #include "profiling/statistics/late_rank.hpp"
@@ -23,11 +26,24 @@ std::string place_text(const analysis::StandingRank& one) {
 
 // Of a hang: the others may wait because a rank is gone.
 std::string gone_text(const std::vector<int>& ranks) {
-  std::string text;
-  for (const int rank : ranks) text += fmt::format("{} {}", text.empty() ? "Rank" : ", rank", rank);
+  std::string text = statistics::ranks_text(ranks);
+  text.front() = 'R';
   return text +
          " left no recording of the end (ended, killed or stopped, unless the file is "
          "elsewhere); ";
+}
+
+// Those that wait for no other rank come first.
+std::string standing_text(const std::vector<analysis::StandingRank>& ranks) {
+  constexpr std::size_t kMostNamed = 8;
+  std::string text;
+  for (const analysis::StandingRank& one :
+       std::span(ranks).first(std::min(ranks.size(), kMostNamed)))
+    text += fmt::format("{}rank {} {} for {}", text.empty() ? "" : "; ", one.rank, place_text(one),
+                        duration_text(real(one.since_ns)));
+  if (ranks.size() > kMostNamed)
+    text += fmt::format("; {} more in a step", ranks.size() - kMostNamed);
+  return text;
 }
 
 // Of a hang in which every rank is inside a collective.
@@ -47,9 +63,7 @@ std::string waiting_text(const analysis::Hang& hang) {
 std::string hang_line(const analysis::Hang& hang) {
   std::string text = hang.without_records.empty() ? (hang.is_sure ? "Hang: " : "Cut off: ")
                                                   : gone_text(hang.without_records);
-  for (const analysis::StandingRank& one : hang.ranks)
-    text += fmt::format("{}rank {} {} for {}", &one == hang.ranks.data() ? "" : "; ", one.rank,
-                        place_text(one), duration_text(real(one.since_ns)));
+  text += standing_text(hang.ranks);
   if (!hang.between_steps.empty())
     text += fmt::format("; {} in no step", statistics::ranks_text(hang.between_steps));
   if (!hang.past.empty()) text += fmt::format("; {} past it", statistics::ranks_text(hang.past));
