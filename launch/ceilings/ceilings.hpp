@@ -60,8 +60,9 @@ DeviceCeilings measure_device(double seconds);
 // Collective. The fastest all-reduces of 64 MB; `seconds` is theirs.
 CollectiveRate measure_link(comm::Communicator& communicator, const RepeatRule& rule);
 
-// Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json. Machines that
-// share a home have an entry each, by processor, and in it one for each GPU, by its name.
+// Where measurements of this user are kept: $XDG_CACHE_HOME/sidestream/ceilings.json, without that
+// in the .cache of $HOME, or of the home in the list of users. Machines that share a home have an
+// entry each, by processor, and in it one for each GPU, by its name.
 std::filesystem::path ceilings_file();
 
 // A measurement beside one that is stored. A ceiling is what was reached once, so of the same cores

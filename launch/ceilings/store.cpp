@@ -1,5 +1,7 @@
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,14 +26,26 @@ std::string processor_name() {
   return "unknown processor";
 }
 
+namespace {
+
+// Empty: it is not set.
+std::filesystem::path folder_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+// No folder that everybody may write into: who can plant figures there decides what MFU says.
+std::filesystem::path home_in_list_of_users() {
+  const passwd* user = ::getpwuid(::getuid());
+  return user == nullptr || user->pw_dir == nullptr ? "/" : user->pw_dir;
+}
+
+}  // namespace
+
 std::filesystem::path ceilings_file() {
-  const auto folder_in = [](const char* name) {
-    const char* text = std::getenv(name);
-    return std::filesystem::path(text == nullptr ? "" : text);
-  };
   const std::filesystem::path cache = folder_in("XDG_CACHE_HOME"), home = folder_in("HOME");
   if (!cache.empty()) return cache / "sidestream/ceilings.json";
-  return (home.empty() ? "/tmp" : home) / ".cache/sidestream/ceilings.json";
+  return (home.empty() ? home_in_list_of_users() : home) / ".cache/sidestream/ceilings.json";
 }
 
 namespace {

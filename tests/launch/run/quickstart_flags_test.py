@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pathlib
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -74,6 +75,21 @@ class StubbedTest(unittest.TestCase):
         environment.update(PATH=f"{self.folder}/tools:{os.environ['PATH']}", **more)
         return subprocess.run([self.folder / "launch/quickstart", *flags], env=environment, text=True, timeout=60, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
+
+
+class CeilingsTest(StubbedTest):
+    def test_they_are_looked_for_where_the_program_keeps_them(self):
+        """Without HOME, too: no folder that everybody may write into."""
+        self.program("build/release/sidestream", "echo $1 >>calls; case $1 in --version) echo '  CUDA : 13.0' ;; verify) exit 75 ;; esac")
+        home = pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir)
+        (self.folder / "home/.cache/sidestream").mkdir(parents=True)
+        (self.folder / "home/.cache/sidestream/ceilings.json").touch()
+        for more, kept in (({}, home), ({"HOME": ""}, home), ({"HOME": str(self.folder / "home")}, self.folder / "home")):
+            done = self.quickstart(**more)
+            self.assertEqual(done.returncode, 75, done.stdout)
+            measured = "bench" in (self.folder / "calls").read_text().split()
+            self.assertEqual(measured, not (kept / ".cache/sidestream/ceilings.json").exists(), more)
+            (self.folder / "calls").unlink()
 
 
 class CorpusTest(StubbedTest):

@@ -1,8 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <functional>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,6 +25,45 @@ Ceilings measured(int cores, double rate, double seconds = 1) {
           .bf16_flops_per_s = 2 * rate,
           .memory_bytes_per_s = rate / 10,
           .seconds = seconds};
+}
+
+class CeilingsFileTest : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    set("HOME", home_);
+    set("XDG_CACHE_HOME", cache_);
+  }
+  static std::optional<std::string> value_of(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  }
+  static void set(const char* name, const std::optional<std::string>& value) {
+    if (value)
+      setenv(name, value->c_str(), 1);
+    else
+      unsetenv(name);
+  }
+
+ private:
+  std::optional<std::string> home_ = value_of("HOME"), cache_ = value_of("XDG_CACHE_HOME");
+};
+
+TEST_F(CeilingsFileTest, lies_where_this_user_keeps_what_is_measured) {
+  set("XDG_CACHE_HOME", "/cache");
+  EXPECT_EQ(ceilings_file(), "/cache/sidestream/ceilings.json");
+  set("XDG_CACHE_HOME", "");
+  set("HOME", "/mine");
+  EXPECT_EQ(ceilings_file(), "/mine/.cache/sidestream/ceilings.json");
+}
+
+TEST_F(CeilingsFileTest, without_a_home_it_is_not_where_everybody_can_put_one) {
+  const passwd* user = getpwuid(getuid());
+  const std::filesystem::path home = user == nullptr ? "/" : user->pw_dir;
+  set("XDG_CACHE_HOME", std::nullopt);
+  for (const auto& unset : {std::optional<std::string>(), std::optional<std::string>("")}) {
+    set("HOME", unset);
+    EXPECT_EQ(ceilings_file(), home / ".cache/sidestream/ceilings.json");
+  }
 }
 
 TEST(CeilingsTest, come_back_as_they_were_stored) {
