@@ -38,6 +38,10 @@
 // takes part without a backward: every begin_micro_step(), finish_backward(), update(). It brings
 // zeros, and the average still divides by the number of all ranks.
 //
+// The weights are update()'s to change, where ranks share or shard their state: with an optimizer
+// of one's own in its place (torch::optim), begin_micro_step(0) of the next step throws Error, but
+// not on a device for one that writes through Tensor::data(). StateSharing::kOff allows any.
+//
 // The communicator must outlive it. Destroyed inside a step, it tells the peers; a program that
 // knows the cause calls Communicator::announce_failure itself before that.
 #pragma once
@@ -132,7 +136,8 @@ class DataParallel {
 
   // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
   // norm is not finite can be dropped on all ranks alike by going on with begin_micro_step(0)
-  // instead of update().
+  // instead of update(); who sets weights then, other than by restoring states(), calls
+  // drop_gradients() first.
   double grad_norm() const;
 
   // The first parameter, in registration order, whose summed gradient is not finite; empty: none.

@@ -34,6 +34,7 @@
 #include "parallel/step_update.hpp"
 #include "parallel/trained_set.hpp"
 #include "parallel/weight_gather.hpp"
+#include "parallel/weight_watch.hpp"
 #include "profiling/ranges/ranges.hpp"
 
 namespace sidestream::parallel {
@@ -66,6 +67,8 @@ class DataParallel::Impl {
       broadcast_parameters(communicator_, parameters_, after_copies);
     }
     update_ = make_step_update(config_, parameters_, gradients_, tools);
+    if (parameters_.is_shared() || parameters_.is_sharded())
+      watch_ = std::make_unique<WeightWatch>(parameters_);
   }
 
   ~Impl() {
@@ -80,6 +83,7 @@ class DataParallel::Impl {
     order_.require_next(micro_step);
     if (micro_step == 0) {
       parameters_.require_in_place();
+      require_unwritten();
       trained_.require_unchanged();
       settle_bucket_order();
       settle_bucket_cut();
@@ -127,6 +131,7 @@ class DataParallel::Impl {
     update_->complete_norm();
     norm_ns_ = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
     if (tuner_ && order_settled_) tuner_->backward_ended(synchronizer_->spans());
+    watch_weights();
     order_.reduced();
   }
 
@@ -165,6 +170,7 @@ class DataParallel::Impl {
 
   void drop_gradients() {
     order_.require_droppable();
+    require_unwritten();
     accumulator_.begin_step();
     order_.end();
   }
@@ -216,8 +222,12 @@ class DataParallel::Impl {
   void load_states(const StatePlace& source) {
     finish_update();
     parallel::load_states(parameters_, *update_, source);
+    forget_weights();
   }
-  void refresh_parameters() { parameters_.refresh_weights(); }
+  void refresh_parameters() {
+    parameters_.refresh_weights();
+    forget_weights();
+  }
 
   std::vector<std::string> bucket_order() const {
     std::vector<std::string> names;
@@ -316,6 +326,19 @@ class DataParallel::Impl {
     if (gather_) gather_->finish();
   }
 
+  void watch_weights() {
+    if (!watch_) return;
+    if (parameters_.device().is_cpu()) finish_gather();  // of weights that no forward has used
+    watch_->begin();
+  }
+  // A state was restored in place of an update.
+  void forget_weights() {
+    if (watch_) watch_->forget();
+  }
+  void require_unwritten() const {
+    if (watch_ && order_.is_reduced()) watch_->require_unwritten();
+  }
+
   // For who reads or writes weights and state.
   void finish_update() const {
     finish_gather();
@@ -358,6 +381,7 @@ class DataParallel::Impl {
   std::unique_ptr<GradientSynchronizer> synchronizer_;
   std::unique_ptr<StepUpdate> update_;
   std::unique_ptr<WeightGather> gather_;  // null: every rank updates all weights, or shares them
+  std::unique_ptr<WeightWatch> watch_;    // null: each rank has all weights and sums to itself
   bool waits_later_ = false;              // for what is gathered: until its weights are used
   std::int64_t norm_ns_ = 0;  // that the norm of this step took, its collective included
   std::int64_t steps_taken_ = 0;

@@ -31,6 +31,7 @@ class StepOrder {
     return phase_ == StepPhase::kAccumulating || phase_ == StepPhase::kLastBackward;
   }
   bool is_in_last() const noexcept { return phase_ == StepPhase::kLastBackward; }
+  bool is_reduced() const noexcept { return phase_ == StepPhase::kReduced; }
   int micro_step() const noexcept { return micro_step_; }  // of the last begin()
 
  private:

@@ -100,7 +100,10 @@ StepOutcome DeviceStepRunner::run(std::int64_t step, const std::function<bool()>
     } else {
       queue_gradients(step);
       const bool judged_first = config_.judge->drops_updates();
-      if (!judged_first || is_update_taken(step, stop_requested())) queue_update(step);
+      if (!judged_first || is_update_taken(step, stop_requested()))
+        queue_update(step);
+      else
+        parts_.replicas.drop_gradients();
     }
   }
   keep_pace();

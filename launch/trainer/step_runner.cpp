@@ -108,6 +108,7 @@ void StepRunner::update(double lr, const StepVerdict& verdict, StepNumbers& numb
   numbers.updated = judgement.update;
   if (!judgement.update) {
     if (!numbers.anomaly->is_spike()) numbers.anomaly->parameter = replicas_.first_bad_gradient();
+    replicas_.drop_gradients();
     return;
   }
   take_update(numbers.step, lr);

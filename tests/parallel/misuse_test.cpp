@@ -22,17 +22,6 @@ using parallel::DataParallelConfig;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// The message of the one that is thrown; empty: none was.
-template <typename Exception>
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 class MisuseTest : public ::testing::TestWithParam<std::function<void(ToyNet&)>> {};
 
 TEST_P(MisuseTest, parameters_that_are_other_tensors_now_are_an_error_of_the_next_step) {

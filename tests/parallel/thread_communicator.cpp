@@ -181,6 +181,14 @@ comm::Topology topology_of(int rank, int size) {
           .hosts = std::vector<std::string>(static_cast<std::size_t>(size), "here")};
 }
 
+std::shared_ptr<std::byte> zeroed_pages(std::size_t bytes) {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage + kPage;
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(kPage, rounded));
+  std::memset(data, 0, rounded);
+  return {data, [](std::byte* pointer) { std::free(pointer); }};
+}
+
 }  // namespace
 
 ThreadCommunicator::ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank)
@@ -253,12 +261,20 @@ std::vector<std::string> ThreadCommunicator::exchange(std::string_view mine,
 }
 
 comm::Allocation ThreadCommunicator::allocate(std::size_t bytes) {
-  constexpr std::size_t kPage = 4096;
-  const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage + kPage;
-  auto* data = static_cast<std::byte*>(std::aligned_alloc(kPage, rounded));
-  std::memset(data, 0, rounded);
-  memory_.emplace_back(data, [](std::byte* pointer) { std::free(pointer); });
-  return {.data = data, .bytes = bytes};
+  memory_.push_back(zeroed_pages(bytes));
+  return {.data = memory_.back().get(), .bytes = bytes};
+}
+
+std::shared_ptr<std::byte> ThreadCommunicator::allocate_shared(std::size_t bytes) {
+  if (!shares_memory_) return nullptr;
+  std::shared_ptr<std::byte> memory = rank() == 0 ? zeroed_pages(bytes) : nullptr;
+  const auto* mine = &memory;
+  const std::string of_first =
+      exchange({reinterpret_cast<const char*>(&mine), sizeof mine}).front();
+  std::memcpy(&mine, of_first.data(), sizeof mine);
+  if (rank() != 0) memory = *mine;
+  barrier();  // until all have it
+  return memory;
 }
 
 void ThreadCommunicator::announce_failure(std::string_view message) noexcept {

@@ -40,6 +40,7 @@ class ThreadCommunicator : public comm::Communicator {
   std::vector<std::string> exchange(std::string_view mine,
                                     const comm::CollectiveOptions& options = {}) override;
   comm::Allocation allocate(std::size_t bytes) override;
+  std::shared_ptr<std::byte> allocate_shared(std::size_t bytes) override;
   void announce_failure(std::string_view message) noexcept override;
 
   // From now on this rank says that it is one of two nodes, and its works that they took so long:
@@ -48,6 +49,9 @@ class ThreadCommunicator : public comm::Communicator {
     claimed_ = time;
     topology_.node_count = 2;
   }
+
+  // From now on there is memory that all ranks share, as on a node of processes. On all ranks.
+  void share_memory() { shares_memory_ = true; }
 
   // Bucket numbers of the all-reduces that this rank has started, -1 for others.
   const std::vector<int>& reduced_buckets() const noexcept { return reduced_buckets_; }
@@ -65,7 +69,8 @@ class ThreadCommunicator : public comm::Communicator {
   std::vector<int> reduced_buckets_;
   std::size_t gathered_bytes_ = 0;
   std::optional<std::chrono::nanoseconds> claimed_ = {};
-  std::vector<std::unique_ptr<std::byte, void (*)(std::byte*)>> memory_;
+  bool shares_memory_ = false;
+  std::vector<std::shared_ptr<std::byte>> memory_;
 };
 
 // Runs `work` on as many threads, each a rank with its own communicator and LibTorch kept to one
@@ -79,5 +84,16 @@ void run_ranks(int ranks, const std::function<void(ThreadCommunicator&)>& work);
 
 // what() of an exception; empty for null.
 std::string message_of(const std::exception_ptr& error);
+
+// The same of what `call` throws; empty: nothing of this kind.
+template <typename Exception>
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "";
+}
 
 }  // namespace sidestream::test

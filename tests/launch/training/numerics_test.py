@@ -77,8 +77,8 @@ def check_skip(root, flags):
     train(RANKS, root / "skip2", flags + ["--steps", "12", "--nan-policy", "skip", "--resume", "auto", "--lr-schedule", "constant"])
     train(RANKS, root / "skip3", skip + ["--lr-schedule", "constant"])
     check(losses(root / "skip2") == losses(root / "skip3"), f"{losses(root / 'skip2')}\n{losses(root / 'skip3')}")
-    # A save that is under way then and fails changes nothing about it.
-    faults = "nan:step=4,steps=9; slow:rank=1,step=3,steps=1,at=checkpoint,ms=1500; disk-full:rank=1,step=3"
+    # A save that is under way then and fails changes nothing about it, nor do weights that another fault writes after a skipped step.
+    faults = "nan:step=4,steps=9; flip:rank=1,step=5; slow:rank=1,step=3,steps=1,at=checkpoint,ms=1500; disk-full:rank=1,step=3"
     output = train(RANKS, root / "limit", flags + ["--steps", "12", "--nan-policy", "skip", "--max-skipped-steps", "2",
                                                    "--checkpoint-every", "3", "--inject", faults], expect=NUMERICS)
     check(len(messages(output, "more than 2 in a row (--max-skipped-steps)")) == 1, output)
