@@ -118,4 +118,8 @@ std::vector<Given> baseline_values() {
   return values;
 }
 
+std::vector<std::string> left_to_defaults() {
+  return {"loss-scale", "loss-scale-interval", "nccl-ctas", "reduce-dtype"};
+}
+
 }  // namespace sidestream::launch

@@ -6,6 +6,9 @@
 // off. Both from the same place is a conflict.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "launch/options/given_layers.hpp"
 
 namespace sidestream::launch {
@@ -15,5 +18,7 @@ void settle_toggles(GivenLayers& layers);
 
 // What --baseline stands for.
 std::vector<Given> baseline_values();
+// Besides, flags whose defaults follow from these values: --baseline forgets what a file says.
+std::vector<std::string> left_to_defaults();
 
 }  // namespace sidestream::launch

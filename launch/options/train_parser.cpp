@@ -28,8 +28,7 @@ GivenLayers layers_of(const std::vector<std::string>& arguments,
   }
   if (baseline) {
     layers.add(Layer::kBaseline, baseline_values());
-    for (const char* name : {"reduce-dtype", "loss-scale", "loss-scale-interval", "nccl-ctas"})
-      layers.erase(name);
+    for (const std::string& name : left_to_defaults()) layers.erase(name);
   }
   layers.add(Layer::kCommandLine, command_line);
   settle_toggles(layers);

@@ -22,6 +22,9 @@ const std::map<std::string, std::string> kOn = {{"async-checkpoints", "on"},
                                                 {"late-loss", "on"},
                                                 {"loader-workers", "1"},
                                                 {"loss-chunks", "4"},
+                                                {"loss-scale", "1024"},
+                                                {"loss-scale-interval", "7"},
+                                                {"nccl-ctas", "few"},
                                                 {"nccl-windows", "on"},
                                                 {"offload", "optimizer"},
                                                 {"optimizer-state-dtype", "bf16"},
@@ -32,27 +35,61 @@ const std::map<std::string, std::string> kOn = {{"async-checkpoints", "on"},
                                                 {"precision", "bf16"},
                                                 {"prefetch", "4"},
                                                 {"recompute", "mlp"},
+                                                {"reduce-dtype", "bf16"},
                                                 {"shared-memory", "on"},
                                                 {"tune-products", "on"},
                                                 {"zero", "1"}};
 
-using ToggleLatticeTest = TrainParserFixture;
+// Off, for those that --baseline leaves to their defaults; a size of buckets counts with buckets.
+const std::map<std::string, std::string> kOffByDefault = {
+    {"bucket-mb", "auto"}, {"nccl-ctas", "auto"}, {"reduce-dtype", "fp32"}};
+
+// What there is in some precisions only needs one of them.
+Arguments precision_for(const std::string& flag) {
+  if (flag == "packed-attention" || flag == "tune-products") return {"--precision", "bf16"};
+  if (flag.starts_with("loss-scale")) return {"--precision", "fp16", "--device", "cuda"};
+  return {};
+}
+
+class ToggleLatticeTest : public TrainParserFixture {
+ protected:
+  std::string baseline_with(Arguments more, const std::string& flag) const {
+    more.insert(more.begin(), "--baseline");
+    const Arguments precision = precision_for(flag);
+    more.insert(more.end(), precision.begin(), precision.end());
+    return config_text(parse(more));
+  }
+};
 
 TEST_F(ToggleLatticeTest, baseline_values_each_can_be_turned_on_alone) {
-  const std::string baseline = config_text(parse({"--baseline"}));
   for (const Given& off : baseline_values()) {
     ASSERT_TRUE(kOn.contains(off.name)) << off.name;
-    Arguments with_one = {"--baseline", "--" + off.name, kOn.at(off.name)};
-    // There are none in fp32.
-    if (off.name == "packed-attention" || off.name == "tune-products")
-      with_one.insert(with_one.end(), {"--precision", "bf16"});
-    EXPECT_NE(config_text(parse(with_one)), baseline) << off.name;
+    EXPECT_NE(baseline_with({"--" + off.name, kOn.at(off.name)}, off.name),
+              baseline_with({}, off.name));
   }
 }
 
 TEST_F(ToggleLatticeTest, baseline_values_each_can_be_turned_off_alone) {
   for (const Given& off : baseline_values())
     EXPECT_NO_THROW(parse({"--" + off.name, off.value})) << off.name;
+}
+
+TEST_F(ToggleLatticeTest, what_a_baseline_leaves_to_defaults_is_on_by_the_command_line_alone) {
+  for (const std::string& name : left_to_defaults()) {
+    ASSERT_TRUE(kOn.contains(name)) << name;
+    const std::string baseline = baseline_with({}, name);
+    EXPECT_NE(baseline_with({"--" + name, kOn.at(name)}, name), baseline) << name;
+    const std::string config = file(name + " = " + kOn.at(name) + "\n");
+    EXPECT_EQ(baseline_with({"--config", config}, name), baseline) << name;
+  }
+}
+
+TEST_F(ToggleLatticeTest, what_a_baseline_leaves_to_defaults_can_be_turned_off_alone) {
+  for (const auto& [name, off] : kOffByDefault) EXPECT_NO_THROW(parse({"--" + name, off})) << name;
+  const auto with_size = [&](const std::string& size) {
+    return baseline_with({"--bucketing", "on", "--bucket-mb", size}, "bucket-mb");
+  };
+  EXPECT_NE(with_size("1"), with_size("auto"));
 }
 
 }  // namespace
