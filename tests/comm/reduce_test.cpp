@@ -118,6 +118,34 @@ TEST(SumInOrderTest, bfloat16_keepsNan) {
   EXPECT_TRUE(std::isnan(static_cast<float>(sum)));
 }
 
+// Neighbours share a word while they are added.
+TEST(SumInOrderTest, bfloat16_whatIsNoNumberLeavesItsNeighboursAlone) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> first = {kNan, 1.0F, 2.0F, kInfinity, -kNan, 3.0F, 4.0F};
+  const std::vector<float> last = {1.0F, 0.5F, 0.25F, -kInfinity, kNan, -3.0F, kNan};
+  std::vector<BFloat16> of_first, of_last;
+  for (const float value : first) of_first.emplace_back(value);
+  for (const float value : last) of_last.emplace_back(value);
+
+  const auto sums =
+      sum_in_place({bytes_of(of_first), bytes_of(of_last)}, first.size(), DType::kBFloat16);
+
+  for (const auto& bytes : sums) {
+    std::vector<BFloat16> sum(first.size());
+    std::memcpy(sum.data(), bytes.data(), bytes.size());
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const float expected = first[i] + last[i];
+      const auto found = static_cast<float>(sum[i]);
+      if (std::isnan(expected)) {
+        EXPECT_TRUE(std::isnan(found)) << "at " << i;
+      } else {
+        EXPECT_EQ(found, expected) << "at " << i;
+      }
+    }
+  }
+}
+
 TEST(SumInOrderTest, int64_wrapsAround) {
   const std::vector<std::int64_t> largest = {std::numeric_limits<std::int64_t>::max()};
   const std::vector<std::int64_t> one = {1};
