@@ -156,7 +156,11 @@ std::optional<BucketProposal> better_cut(const GradientTimes& times, const Trans
   slower.s_per_byte *= kSlowerLink;
   BucketCut best = best_cut(times, slower, plan.most_buckets);
   const double before = end_of_collectives(times, cost, current);
-  const double after = end_of_collectives(times, cost, best);
+  double after = end_of_collectives(times, cost, best);
+  // What is reduced to slices is gathered again, a collective a bucket.
+  if (plan.slices > 1)
+    after +=
+        cost.latency_s * (static_cast<double>(best.size()) - static_cast<double>(current.size()));
   const double move_s = cost.s_per_byte * static_cast<double>(moved_bytes);
   if (before - after < std::max(kWorthWhile * before, move_s / kPause)) return std::nullopt;
   const double ready_s = *std::max_element(times.ready_s.begin(), times.ready_s.end());

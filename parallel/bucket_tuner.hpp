@@ -43,7 +43,7 @@ class BucketTuner {
   // nothing. A cut that all ranks agree on, of at most plan.most_buckets, where it should end the
   // step by 0.5 % earlier, or where buckets of one size do not show what a collective and what a
   // byte takes. moved_bytes: what would travel once so that a cut can be adopted, the same on all
-  // ranks; the steps up to the next look have to save it.
+  // ranks; the steps up to the next look have to save it, but for a cut that only is to show.
   std::optional<BucketProposal> propose(const BucketPlan& plan, core::DType dtype,
                                         std::size_t moved_bytes = 0);
 

@@ -136,8 +136,8 @@ class DataParallel {
 
   // Of the averaged gradient, before clipping; between finish_backward() and update(). A step whose
   // norm is not finite can be dropped on all ranks alike by going on with begin_micro_step(0)
-  // instead of update(); who sets weights then, other than by restoring states(), calls
-  // drop_gradients() first.
+  // instead of update(); who sets weights then, other than by restoring states() on every rank,
+  // calls drop_gradients() first.
   double grad_norm() const;
 
   // The first parameter, in registration order, whose summed gradient is not finite; empty: none.

@@ -170,7 +170,7 @@ class DataParallel::Impl {
 
   void drop_gradients() {
     order_.require_droppable();
-    require_unwritten();
+    if (watch_ && order_.is_reduced()) watch_->require_unwritten_by_own();
     accumulator_.begin_step();
     order_.end();
   }

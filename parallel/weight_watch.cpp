@@ -57,8 +57,15 @@ bool WeightWatch::is_written(std::size_t parameter, const std::vector<std::byte>
 }
 
 void WeightWatch::require_unwritten() const {
+  if (!versions_.empty()) require_same(samples_of_all());
+}
+
+void WeightWatch::require_unwritten_by_own() const {
   if (versions_.empty()) return;
-  const std::vector<std::byte> samples = samples_of_all();
+  require_same(parameters_.is_shared() ? samples_ : samples_of_all());
+}
+
+void WeightWatch::require_same(const std::vector<std::byte>& samples) const {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!is_written(i, samples)) continue;
     throw core::Error(fmt::format(

@@ -28,8 +28,12 @@ class WeightWatch {
   void forget() noexcept { versions_.clear(); }
   // Throws Error that names the first parameter that was written to since begin().
   void require_unwritten() const;
+  // The same where ranks have not met since: others may be ahead, and write to weights that all
+  // share. There only what this rank has written counts.
+  void require_unwritten_by_own() const;
 
  private:
+  void require_same(const std::vector<std::byte>& samples) const;
   std::vector<std::byte> samples_of_all() const;
   bool is_written(std::size_t parameter, const std::vector<std::byte>& samples) const;
 

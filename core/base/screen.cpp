@@ -52,7 +52,8 @@ Screen::Screen(int fd) : fd_(fd) {
   if (::fstat(fd, &status) != 0) return;
   is_socket_ = S_ISSOCK(status.st_mode);
   is_terminal_ = S_ISCHR(status.st_mode) && ::isatty(fd) == 1;
-  if (S_ISFIFO(status.st_mode) || is_terminal_) own_ = opened_again(fd);
+  is_pipe_ = S_ISFIFO(status.st_mode);
+  if (is_pipe_ || is_terminal_) own_ = opened_again(fd);
 }
 
 void Screen::write(std::string text) noexcept {
@@ -98,7 +99,9 @@ ssize_t Screen::write_some() const noexcept {
     errno = EAGAIN;
     return -1;
   }
-  const std::size_t piece_bytes = is_terminal_ ? terminal_piece(rest_) : PIPE_BUF;
+  const std::size_t piece_bytes = is_terminal_ ? terminal_piece(rest_)
+                                  : is_pipe_   ? PIPE_BUF
+                                               : rest_.size();
   return ::write(fd_, rest_.data(), std::min(rest_.size(), piece_bytes));
 }
 

@@ -21,6 +21,7 @@ class Screen {
   // Whole or not at all: of a text that was taken in part the rest comes first. A screen that is
   // gone (a closed terminal) takes nothing any more, one on a full disk once there is room.
   void write(std::string text) noexcept;
+  bool is_gone() const noexcept { return is_gone_; }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -32,6 +33,7 @@ class Screen {
   UniqueFd own_;  // the same terminal or pipe, where a write does not wait
   bool is_socket_ = false;
   bool is_terminal_ = false;
+  bool is_pipe_ = false;
   std::string rest_;  // of a text that was taken in part
   bool is_gone_ = false;
   bool is_stuck_ = false;  // was waited for

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "core/base/exit_code.hpp"
 #include "core/base/printable.hpp"
@@ -17,7 +18,11 @@ int with_output_written(const char* program, int exit_code) {
 }
 
 void print_remark(std::string_view text) noexcept {
-  std::fputs(printable_lines(text).c_str(), stderr);
+  try {
+    std::fputs(printable_lines(text).c_str(), stderr);
+  } catch (const std::exception&) {
+    return;  // no memory for a line: what has none left says so itself
+  }
 }
 
 }  // namespace sidestream::core

@@ -28,6 +28,8 @@ class StandardError {
       inode_ = now.st_ino;
     }
     screen_->write(std::move(text));
+    // A file server, or who reads a named pipe, may be back for the next line.
+    if (screen_->is_gone()) screen_.reset();
   }
 
  private:

@@ -41,12 +41,14 @@ std::string slices_text(const parallel::MemoryPlan& plan) {
                      mib(plan.padding_bytes));
 }
 
-// A start that takes more than training.
+// What takes more than training: a start, and with slices every move of the buckets.
 std::string start_text(const parallel::MemoryPlan& plan, std::size_t training_bytes) {
   if (plan.start_bytes <= training_bytes) return "";
-  return fmt::format("  at the start   {} until {}\n", mib(plan.start_bytes),
-                     plan.host_state_bytes > 0 ? "state lies in the memory of the host"
-                                               : "the order of the buckets is settled");
+  if (plan.host_state_bytes > 0)
+    return fmt::format("  at the start   {} until state lies in the memory of the host\n",
+                       mib(plan.start_bytes));
+  return fmt::format("  between steps  {} while slices are set up, or move with the buckets\n",
+                     mib(plan.start_bytes));
 }
 
 // What no flag takes away, as a run on a GPU counts it before it starts; and what of the host a

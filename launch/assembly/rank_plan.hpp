@@ -41,7 +41,7 @@ struct RankPlan {
   }
   // copy_bytes: what a checkpoint is written from, where that is in the same memory.
   std::size_t peak_bytes(std::size_t copy_bytes) const {
-    return std::max(training_bytes() + copy_bytes, state.start_bytes);
+    return std::max(training_bytes(), state.start_bytes) + copy_bytes;
   }
 };
 

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -52,17 +54,22 @@ std::string text_of(const data::PrepareProgress& progress) {
 class ProgressLine {
  public:
   void show(const data::PrepareProgress& progress) {
-    if (terminal_.interactive) return core::print_remark(terminal_.redrawn(text_of(progress)));
+    if (terminal_.interactive) return redraw(text_of(progress));
     const auto now = std::chrono::steady_clock::now();
     if (now - last_ < kInterval) return;
     last_ = now;
     core::print_remark(fmt::format("prepare: {}\n", text_of(progress)));
   }
   void clear() const {
-    if (terminal_.interactive) core::print_remark(terminal_.redrawn(""));
+    if (terminal_.interactive) redraw("");
   }
 
  private:
+  // Whose escape sequences are our own.
+  void redraw(std::string_view text) const {
+    std::fputs(terminal_.redrawn(std::string(text)).c_str(), stderr);
+  }
+
   static constexpr std::chrono::seconds kInterval{3};
 
   Terminal terminal_ = detect_terminal(STDERR_FILENO);

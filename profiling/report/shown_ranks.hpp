@@ -34,13 +34,14 @@ ShownRanks<Value> shown_ranks(const std::map<int, Value>& ranks, const Figure& f
   const auto known = std::ranges::subrange(rows.begin(), unknown.begin());
   std::ranges::stable_sort(known, {}, of_row);
   const auto known_ranks = static_cast<std::ptrdiff_t>(known.size());
+  const bool all_are_known = unknown.empty();
   std::ranges::rotate(rows.begin() + known_ranks / 2, unknown.begin(), rows.end());
   rows.erase(rows.begin() + kShownRanks / 2, rows.end() - kShownRanks / 2);
   std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });
   shown.title =
       ", the " + std::to_string(rows.size()) + " of " + std::to_string(ranks.size()) + " that ";
   shown.title += known_ranks == 0 ? "come first and last" : ends;
-  if (known_ranks > 0 && !unknown.empty()) shown.title += ", as far as that is known";
+  if (known_ranks > 0 && !all_are_known) shown.title += ", as far as that is known";
   shown.title += "; --csv and --json have all";
   return shown;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -116,6 +117,28 @@ TEST(SumInOrderTest, bfloat16_keepsNan) {
   BFloat16 sum;
   std::memcpy(&sum, sums[0].data(), sizeof(sum));
   EXPECT_TRUE(std::isnan(static_cast<float>(sum)));
+}
+
+// Ranges of a buffer begin at any element, where no word does.
+TEST(SumInOrderTest, bfloat16_atAnOddElement_isTheSame) {
+  const std::size_t count = 1001;
+  const auto values = nasty_floats(2, count + 1);
+  std::vector<BFloat16> first, last, expected;
+  for (std::size_t i = 0; i <= count; ++i) {
+    first.emplace_back(values[0][i]);
+    last.emplace_back(values[1][i]);
+    expected.emplace_back(static_cast<float>(first[i]) + static_cast<float>(last[i]));
+  }
+  const auto from_one = [](std::vector<BFloat16>& buffer) {
+    return reinterpret_cast<std::byte*>(buffer.data() + 1);
+  };
+  const std::array<const std::byte*, 2> inputs = {from_one(first), from_one(last)};
+  const std::array<std::byte*, 2> outputs = {from_one(first), from_one(last)};
+
+  sum_in_order(inputs, outputs, count, DType::kBFloat16);
+
+  EXPECT_EQ(std::memcmp(first.data() + 1, expected.data() + 1, count * sizeof(BFloat16)), 0);
+  EXPECT_EQ(std::memcmp(last.data() + 1, expected.data() + 1, count * sizeof(BFloat16)), 0);
 }
 
 // Neighbours share a word while they are added.

@@ -50,9 +50,13 @@ def measure_row(session, results, name, options):
     found = results.row(name, options.again)
     for key in ("left_out", "failed"):
         found.pop(key, None)
-    results.note(found, sys.argv[1:])
+
+    def save():  # from the first sample on: a call that had no time has measured nothing
+        results.note(found, sys.argv[1:])
+        results.save()
+
     try:
-        measure(session, name, found, results.save, options)
+        measure(session, name, found, save, options)
     except NoTime:
         found["left_out"] = "the time did not suffice; call again"
     except Exception as error:  # whatever it is, the other rows are measured

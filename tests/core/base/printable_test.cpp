@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
-#include "core/base/standard_output.hpp"
-#include "core/base/warning.hpp"
-
 namespace sidestream::core {
 namespace {
 
@@ -22,15 +17,6 @@ TEST(PrintableTest, control_characters_are_shown_as_such) {
 TEST(PrintableTest, lines_stay_lines) {
   EXPECT_EQ(printable_lines(kName), "k?[2J\n?2J?");
   EXPECT_EQ(printable_lines("a\tb\r\n"), "a\tb?\n");
-}
-
-TEST(PrintableTest, warnings_and_remarks_are) {
-  ::testing::internal::CaptureStderr();
-  print_warning(kName);
-  print_remark(std::string(kName) + "\n");
-
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "sidestream: warning: k?[2J\n?2J?\nk?[2J\n?2J?\n");
 }
 
 }  // namespace

@@ -4,11 +4,15 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <string>
 
 #include "core/base/file.hpp"
+#include "core/base/standard_output.hpp"
+#include "tests/core/base/scratch_folder.hpp"
 
 namespace sidestream::core {
 namespace {
@@ -72,6 +76,41 @@ TEST(WarningTest, they_go_where_standard_error_leads_by_now) {
   print_note("three");
 
   EXPECT_EQ(first.taken(), "sidestream: one\nsidestream: three\n");
+}
+
+// As a log on a file server does, or a named pipe that is read by one program after another.
+TEST(WarningTest, standard_error_that_failed_is_tried_again) {
+  const ScratchFolder scratch;
+  const std::string path = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const UniqueFd before(::dup(STDERR_FILENO));
+  UniqueFd reader(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const UniqueFd written(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  ::dup2(written.get(), STDERR_FILENO);
+  const auto old_handler = std::signal(SIGPIPE, SIG_IGN);
+
+  reader.reset();
+  print_warning("nobody reads");
+  reader.reset(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  print_warning("somebody does");
+
+  ::dup2(before.get(), STDERR_FILENO);
+  std::signal(SIGPIPE, old_handler);
+  std::string text(100, ' ');
+  const ssize_t got = ::read(reader.get(), text.data(), text.size());
+  EXPECT_EQ(text.substr(0, got < 0 ? 0 : static_cast<std::size_t>(got)),
+            "sidestream: warning: somebody does\n");
+}
+
+// Names of files may clear the screen, in the form of one byte and in that of two.
+TEST(WarningTest, control_characters_are_shown_as_such) {
+  constexpr const char* kName = "k\x1B[2J\n\xC2\x9B\x32J\x7F";
+  ::testing::internal::CaptureStderr();
+  print_warning(kName);
+  print_remark(std::string(kName) + "\n");
+
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "sidestream: warning: k?[2J\n?2J?\nk?[2J\n?2J?\n");
 }
 
 }  // namespace
