@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
@@ -43,6 +44,30 @@ nlohmann::json newest_like(const std::filesystem::path& log, const nlohmann::jso
     newest = std::move(json);
   }
   return newest;
+}
+
+struct Decided {
+  std::string folder;
+  bool is_proof = false;
+  verify::Trial trial;
+};
+
+// Nothing of a line that is no decision: people and other programs write into logs, too.
+std::optional<Decided> decided_in(const std::string& line) {
+  const nlohmann::json json = core::shallow_json_or_null(line);
+  if (!json.is_object() || !json.contains("verdict")) return std::nullopt;
+  try {
+    return Decided{.folder = json.value("reports", ""),
+                   .is_proof = json.value("proof", false),
+                   .trial = {.time = json.value("time", ""),
+                             .base_flags = json.value("base", ""),
+                             .fresh_flags = json.value("new", ""),
+                             .verdict = json.value("verdict", ""),
+                             .accepted = json.value("accepted", false),
+                             .reason = json.value("reason", "")}};
+  } catch (const nlohmann::json::type_error&) {
+    return std::nullopt;
+  }
 }
 
 // A finished verification that is asked for once more says the same: that is no second decision.
@@ -90,18 +115,11 @@ std::vector<verify::Trial> read_decisions(const std::filesystem::path& log,
   const std::string own =
       absolute_folder(reports).string();  // logs may name a proof as a folder inside
   for (std::string line; std::getline(input, line);) {
-    const auto json = core::shallow_json_or_null(line);
-    if (!json.is_object() || !json.contains("verdict")) continue;
-    const std::string folder = json.value("reports", "");
-    if (folder == own || folder.starts_with(own + "/")) continue;
-    const Key key{folder, json.value("proof", false)};
+    std::optional<Decided> decided = decided_in(line);
+    if (!decided || decided->folder == own || decided->folder.starts_with(own + "/")) continue;
+    const Key key{decided->folder, decided->is_proof};
     std::erase_if(by_folder, [&](const auto& one) { return one.first == key; });
-    by_folder.emplace_back(key, verify::Trial{.time = json.value("time", ""),
-                                              .base_flags = json.value("base", ""),
-                                              .fresh_flags = json.value("new", ""),
-                                              .verdict = json.value("verdict", ""),
-                                              .accepted = json.value("accepted", false),
-                                              .reason = json.value("reason", "")});
+    by_folder.emplace_back(key, std::move(decided->trial));
   }
   std::vector<verify::Trial> trials;
   for (auto& [key, trial] : by_folder) trials.push_back(std::move(trial));

@@ -10,8 +10,8 @@ namespace sidestream::trace {
 
 class ByteSink {
  public:
-  // Writes to a sibling with a temporary name. Throws
-  // core::Error with the system's text, here and below.
+  // Writes to a sibling with a temporary name, which a killed process leaves: it ends in .partial.
+  // Throws core::Error with the system's text, here and below.
   explicit ByteSink(std::filesystem::path path);
   ByteSink(const ByteSink&) = delete;
   ByteSink& operator=(const ByteSink&) = delete;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.hpp"
 #include "tests/core/base/nested_json.hpp"
 #include "tests/core/base/scratch_folder.hpp"
 
@@ -83,6 +84,15 @@ TEST_F(DecisionLogTest, a_rejection_has_version_and_environment) {
 
   EXPECT_EQ(last_line().at("version"), "0.1.0");
   EXPECT_EQ(last_line().at("environment").at("processor"), "P");
+}
+
+TEST_F(DecisionLogTest, lines_that_are_no_decisions_hide_none) {
+  core::write_file_atomically(log(), R"({"verdict":1,"reports":5}
+{"verdict":"faster","reports":"/r","accepted":"yes"}
+)");
+  append_rejection(log(), scratch_ / "a", {.reason = "it fails"});
+
+  EXPECT_EQ(read_decisions(log(), scratch_ / "b").size(), 1u);
 }
 
 TEST_F(DecisionLogTest, a_rejection_has_its_reason) {
