@@ -34,6 +34,13 @@ class Backoff {
     slept_ = {};
   }
 
+  // Between two looks that follow each other.
+  static void relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
   void pause() {
     ++attempts_;
     if (manner_ == Manner::kCaller && attempts_ < kSpins) return relax();
@@ -62,12 +69,6 @@ class Backoff {
   // Short waits count more: one for a peer that was late says nothing of the next piece.
   std::chrono::microseconds usual_after(std::chrono::microseconds wait) const noexcept {
     return wait < usual_ ? (usual_ + wait) / 2 : (3 * usual_ + wait) / 4;
-  }
-
-  static void relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
   }
 
   Manner manner_;

@@ -17,6 +17,10 @@ namespace {
 // How long a failure may take to leave; usually it is gone at once.
 constexpr std::chrono::milliseconds kAnnouncementTime{500};
 
+// A caller that waits, on a core of its own, looks again at once: locks and clocks of a whole round
+// take longer than the peer of a small operation.
+constexpr int kLooksOfCaller = 16;
+
 // How often an idle progress thread looks for messages of its peers.
 constexpr std::chrono::milliseconds kIdlePoll{20};
 
@@ -82,9 +86,10 @@ void ProgressEngine::wait(Operation& operation) {
       ++waiting_callers_;
     }
     Backoff backoff(caller_);
+    const int looks = caller_ == Backoff::Manner::kCaller ? kLooksOfCaller : 1;
     while (!operation.done()) {
       const std::unique_lock driver(drive_mutex_, std::try_to_lock);
-      const bool moved = driver.owns_lock() && drive();
+      const bool moved = driver.owns_lock() && drive(looks);
       moved ? backoff.reset() : backoff.pause();
     }
     const std::lock_guard lock(queue_mutex_);
@@ -148,7 +153,7 @@ void ProgressEngine::run_thread(const std::stop_token& stop) {
     }
     bool moved = false;
     if (const std::unique_lock driver(drive_mutex_, std::try_to_lock); driver.owns_lock())
-      moved = drive();
+      moved = drive(1);
     if (moved)
       backoff.reset();
     else if (is_idle())
@@ -168,7 +173,7 @@ std::shared_ptr<Operation> ProgressEngine::front() const {
   return queue_.empty() ? nullptr : queue_.front();
 }
 
-bool ProgressEngine::drive() {
+bool ProgressEngine::drive(int looks) {
   if (failed()) return false;  // MPI is left alone, see fail()
   try {
     watch_.poll();
@@ -183,7 +188,8 @@ bool ProgressEngine::drive() {
     if (const auto& death = watch_.death_of_peer(); death && !failure)
       throw core::DeadPeerError(*death);
     const auto operation = front();
-    const bool moved = operation && (operation->started() || !failure) && advance(*operation);
+    const bool moved =
+        operation && (operation->started() || !failure) && advance(*operation, looks);
     if (failure && !moved) throw core::PeerError(*failure);
     return moved;
   } catch (...) {
@@ -194,14 +200,20 @@ bool ProgressEngine::drive() {
 }
 
 // False: it waits for a peer.
-bool ProgressEngine::advance(Operation& operation) {
+bool ProgressEngine::advance(Operation& operation, int looks) {
   if (!operation.started()) {
     operation.start();
     flights_.note(FlightPlane::kHost, operation.call(), FlightState::kStarted);
     watch_.note_started(operation.call().sequence);
   }
-  const Advance advance = operation.advance();
-  if (advance == Advance::kWaiting) {
+  bool moved = false;
+  Advance advance = Advance::kWaiting;
+  for (int look = 0; look < looks && advance != Advance::kFinished; ++look) {
+    if (look > 0 && advance == Advance::kWaiting) Backoff::relax();
+    advance = operation.advance();
+    moved = moved || advance != Advance::kWaiting;
+  }
+  if (!moved) {
     check_deadline(operation);
     return false;
   }

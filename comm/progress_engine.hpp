@@ -65,8 +65,9 @@ class ProgressEngine {
 
  private:
   void run_thread(const std::stop_token& stop);
-  bool drive();  // false: nothing moved
-  bool advance(Operation& operation);
+  // `looks`: how often an operation that waits for a peer is looked at before all else is.
+  bool drive(int looks);  // false: nothing moved
+  bool advance(Operation& operation, int looks);
   void check_deadline(Operation& operation);
   void fail(std::exception_ptr error);
   void tell_peers(const std::exception_ptr& error);
