@@ -52,7 +52,9 @@ SettingGroup<TrainOptions> record_settings() {
                switch_named("profile-stacks", "with the C++ stack of every operator"),
                [](auto& o) -> auto& { return o.record.stacks; }),
            on_off<Options>(
-               switch_named("profile-flops", "with the floating-point operations of operators"),
+               switch_named("profile-flops",
+                            "with the floating-point operations of the operators whose "
+                            "work LibTorch counts; --profile-shapes tells those of all"),
                [](auto& o) -> auto& { return o.record.flops; }),
            text<Options>(
                switch_named("profile-modules",

@@ -45,7 +45,8 @@ std::string unknown_cause(const advice::RooflinePoint& one) {
   if (one.flops_per_s || one.bytes_per_s)
     return "not known: what the machine of these traces reaches. `sidestream bench ceilings` "
            "measures it there, and a run directory says which one it is";
-  return "not known: the trace has neither FLOPs nor bytes of it";
+  return "not known: the trace has neither FLOPs nor bytes of it; `train --profile` writes the "
+         "shapes that tell them with --profile-shapes";
 }
 
 void add_roof(std::string& text, const advice::Ceilings& ceilings, const std::string& name,
