@@ -60,33 +60,34 @@ struct Float32 {
   using Sum = float;
   static SIDESTREAM_INLINE Sum widen(Stored value) { return value; }
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return value; }
-  static SIDESTREAM_INLINE Stored add(Stored first, Stored last) { return first + last; }
 };
 struct Int64 {
   using Stored = std::uint64_t;  // unsigned: wraps around instead of being undefined
   using Sum = std::uint64_t;
   static SIDESTREAM_INLINE Sum widen(Stored value) { return value; }
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return value; }
-  static SIDESTREAM_INLINE Stored add(Stored first, Stored last) { return first + last; }
 };
 struct BFloat16 {
   using Stored = std::uint16_t;
   using Sum = float;
   static SIDESTREAM_INLINE Sum widen(Stored value) { return widen_bfloat16(value); }
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return narrow_bfloat16(value); }
-  static SIDESTREAM_INLINE Stored add(Stored first, Stored last) {
-    return narrow(widen(first) + widen(last));
-  }
 };
 // Two neighbours in one word: both stay in their lane of a vector from load to store, where single
 // ones cross lanes to be widened and to be narrowed. The sum of two buffers takes 0.6 of the time.
 struct BFloat16Pair {
   using Stored = std::uint32_t __attribute__((may_alias, aligned(2)));
-  static SIDESTREAM_INLINE std::uint32_t add(std::uint32_t first, std::uint32_t last) {
-    const float low = std::bit_cast<float>(first << 16) + std::bit_cast<float>(last << 16);
-    const float high =
-        std::bit_cast<float>(first & 0xFFFF0000u) + std::bit_cast<float>(last & 0xFFFF0000u);
-    return (round_to_upper_half(low) >> 16) | (round_to_upper_half(high) & 0xFFFF0000u);
+  struct Sum {
+    float low, high;
+    friend SIDESTREAM_INLINE Sum operator+(Sum first, Sum last) {
+      return {first.low + last.low, first.high + last.high};
+    }
+  };
+  static SIDESTREAM_INLINE Sum widen(std::uint32_t word) {
+    return {std::bit_cast<float>(word << 16), std::bit_cast<float>(word & 0xFFFF0000u)};
+  }
+  static SIDESTREAM_INLINE std::uint32_t narrow(Sum value) {
+    return (round_to_upper_half(value.low) >> 16) | (round_to_upper_half(value.high) & 0xFFFF0000u);
   }
 };
 struct Float16 {
@@ -94,9 +95,6 @@ struct Float16 {
   using Sum = float;
   static SIDESTREAM_INLINE Sum widen(Stored value) { return static_cast<float>(value); }
   static SIDESTREAM_INLINE Stored narrow(Sum value) { return static_cast<_Float16>(value); }
-  static SIDESTREAM_INLINE Stored add(Stored first, Stored last) {
-    return narrow(widen(first) + widen(last));
-  }
 };
 
 // first[i] + last[i] to both outputs. Equal addresses are the same element, so there is nothing to
@@ -108,7 +106,7 @@ SIDESTREAM_INLINE void add_to_two(const typename Element::Stored* first,
                                   std::size_t count) {
 #pragma GCC ivdep
   for (std::size_t i = 0; i < count; ++i) {
-    const auto sum = Element::add(first[i], last[i]);
+    const auto sum = Element::narrow(Element::widen(first[i]) + Element::widen(last[i]));
     out[i] = sum;
     other[i] = sum;
   }
