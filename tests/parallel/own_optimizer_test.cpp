@@ -126,7 +126,10 @@ TEST_P(WatchedWeightsTest, a_state_that_is_restored_in_place_of_an_update_is_non
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, WatchedWeightsTest,
-                         ::testing::Values(StateSharing::kOn, StateSharing::kSharded));
+                         ::testing::Values(StateSharing::kOn, StateSharing::kSharded),
+                         [](const auto& info) {
+                           return info.param == StateSharing::kOn ? "shared" : "sliced";
+                         });
 
 TEST(OwnOptimizerTest, an_optimizer_of_ones_own_may_step_where_each_rank_has_all_weights) {
   run_ranks(2, [](ThreadCommunicator& communicator) {
